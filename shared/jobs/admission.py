@@ -5,6 +5,7 @@ A job that waits is no message: 100,000 of them cost the broker nothing, and lea
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -129,30 +130,34 @@ class AdmissionQueues:
 
     def enter(self, jobs: Sequence[NewJob]) -> list[Enqueued]:
         """Create queued jobs in the queues of their tenants, as far as these have room, all in one step."""
-        keys, args = self.head()
-        for job in jobs:
-            keys += self.keys_of(job)
-            args += self.args_of(job)
-        out = self._run("enqueue", keys, args)
+        places, given = self.given(jobs)
+        out = self._run("enqueue", [ACTIVE, RECENT, *places], [*self.head(), json.dumps(given, ensure_ascii=False)])
         return [
             Enqueued(EnqueueResult(int(verdict)), text(job_id))
             for verdict, job_id in zip(out[::2], out[1::2], strict=True)
         ]
 
-    def head(self) -> tuple[list[str], list[Any]]:
-        """The first keys and arguments of a script that creates jobs."""
-        return [ACTIVE, RECENT], [f"{self._clock.now():.6f}", self._ttl]
+    def head(self) -> list[Any]:
+        """The first arguments of a script that creates jobs."""
+        return [f"{self._clock.now():.6f}", self._ttl]
+
+    def given(self, jobs: Iterable[NewJob]) -> tuple[list[str], dict[str, Any]]:
+        """The keys of the queues of new jobs, and what `create.lua` reads of the jobs."""
+        numbers: dict[tuple[Lane, str], int] = {}
+        rows = [
+            [
+                numbers.setdefault((job.lane, job.tenant), len(numbers)), job.job_id, f"{job.queue_limit_s:.3f}",
+                job.idempotency, *job.fields,
+            ]
+            for job in jobs
+        ]  # fmt: skip
+        keys = [key for lane, tenant in numbers for key in self._queue_keys(AdmissionKeys(lane.value), tenant)]
+        places = [(tenant, *self.capacity(lane)) for lane, tenant in numbers]
+        return keys, {"places": places, "jobs": rows}
 
     @staticmethod
-    def keys_of(job: NewJob) -> list[str]:
-        """Its keys for a script that creates it."""
-        keys = AdmissionKeys(job.lane.value)
-        return [JobKeys(job.job_id).job, keys.waiting + job.tenant, keys.ring, keys.counts, job.idempotency]
-
-    def args_of(self, job: NewJob) -> list[Any]:
-        """Its arguments for a script that creates it."""
-        head = [job.job_id, job.tenant, f"{job.queue_limit_s:.3f}", *self.capacity(job.lane)]
-        return [*head, len(job.fields), *job.fields]
+    def _queue_keys(of_lane: AdmissionKeys, tenant: str) -> tuple[str, str, str]:
+        return of_lane.waiting + tenant, of_lane.ring, of_lane.counts
 
     def refusal(self, result: EnqueueResult, lane: Lane, tenant: str = "") -> str:
         """Why a job found no room, as a sentence."""

@@ -17,14 +17,21 @@ from shared.models import JobRequest
 from shared.models.cost import Budget, Spending
 from shared.providers.metering import NANO, Meter, PaidUse, Refusal
 from shared.settings import Settings
+from shared.settings.services import BudgetDefaults
 
 _LIMITS = [f"budget:{name}" for name in Budget.model_fields]
 
 
 def with_default_budget(request: JobRequest, settings: Settings) -> JobRequest:
     """The request with the settings' limits where it names none."""
-    defaults = Budget.model_validate(settings.budget.model_dump())
-    return request.model_copy(update=request.otherwise(defaults).limits()) if defaults.limits() else request
+    defaults = _default_budget(settings.budget)
+    return request if defaults is None else request.model_copy(update=request.otherwise(defaults).limits())
+
+
+@lru_cache(maxsize=8)
+def _default_budget(given: BudgetDefaults) -> Budget | None:
+    found = Budget.model_validate(given.model_dump())
+    return found if found.limits() else None
 
 
 def budget_fields(budget: Budget) -> dict[str, str]:

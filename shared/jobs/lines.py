@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from shared.jobs.admission import AdmissionQueues, EnqueueResult, NewJob
-from shared.jobs.keys import BatchKeys
+from shared.jobs.keys import ACTIVE, RECENT, BatchKeys
 from shared.models import Lane
 from shared.models.batch import LineId
 
@@ -57,15 +57,14 @@ def _ending(**fields: object) -> str:
 def script_input(batch_id: str, page: Page, admission: AdmissionQueues) -> tuple[list[str], list[Any]]:
     """Keys and arguments of `enter_lines.lua`."""
     of_batch = BatchKeys(batch_id)
-    keys, args = admission.head()
-    keys += [of_batch.batch, of_batch.members, of_batch.lines, of_batch.known]
+    places, given = admission.given(line.job for line in page.lines if line.job)
+    lines = [
+        (str(line.number), _LANES.index(line.job.lane) if line.job else _REJECTED, line.ending) for line in page.lines
+    ]
+    keys = [ACTIVE, RECENT, of_batch.batch, of_batch.members, of_batch.lines, of_batch.known, *places]
+    args = [*admission.head(), json.dumps({**given, "lines": lines}, ensure_ascii=False)]
     args += [page.read_before, page.digest_before, page.read, page.digest, page.blank]
     for lane in _LANES:
         for result in (EnqueueResult.LANE_FULL, EnqueueResult.TENANT_FULL):
             args.append(_ending(reason=admission.refusal(result, lane)))
-    for line in page.lines:
-        args += [line.number, _LANES.index(line.job.lane) if line.job else _REJECTED, line.ending]
-        if line.job:
-            keys += admission.keys_of(line.job)
-            args += admission.args_of(line.job)
     return keys, args

@@ -52,11 +52,15 @@ class Budget(Model):
 
     def limits(self) -> dict[str, float]:
         """The limits that are set, by name."""
-        return self.model_dump(include=set(Budget.model_fields), exclude_none=True)
+        given = vars(self)
+        return {name: given[name] for name in _LIMITS if given[name] is not None}
 
     def otherwise(self, other: Budget) -> Budget:
         """These limits, and those of `other` where there is none."""
         return Budget.model_validate({**other.limits(), **self.limits()})
+
+
+_LIMITS = tuple(Budget.model_fields)
 
 
 class Spending(Budget):

@@ -1,11 +1,10 @@
 -- Enters the next lines of a batch in one step: creates their jobs, keeps a record of each line, and counts them. Entering
 -- the same lines again changes nothing. A line whose job finds no room is rejected.
--- KEYS 1 active   2 recent   3 batch hash   4 members hash   5 lines hash   6 known hash   7... per line with a job as in
---      `create`
--- ARGV 1 now   2 ttl (s)   3 lines read before   4 digest of these   5 lines read with these   6 digest of all   7 how
---      many are blank   8-11 why a line is rejected that finds no room (end of its JSON): first lane, its tenant's share
---      there, second lane, its tenant's share there   12... per line that is not blank: number, its lane (0 or 1, 2:
---      rejected), end of its JSON, and with a job as in `create`
+-- KEYS 1 active   2 recent   3 batch hash   4 members hash   5 lines hash   6 known hash   7... as in `create`
+-- ARGV 1 now   2 ttl (s)   3 the jobs, as in `create`, and `lines`: of each that is not blank its number, its lane (0 or 1, 2:
+--      rejected), and the end of its JSON; the jobs are those of the lines of a lane   4 lines read before   5 digest of
+--      these   6 lines read with these   7 digest of all   8 how many are blank   9-12 why a line is rejected that finds no
+--      room (end of its JSON): first lane, its tenant's share there, second lane, its tenant's share there
 -- Returns 0 when there is no such batch, -1 when other lines were entered, -2 when it was cancelled before these were,
 --      else the record of each line, as JSON.
 -- with count
@@ -16,12 +15,12 @@ for i = 3, 6 do wrong = wrong or check(KEYS[i], 'hash') end
 if wrong then return wrong end
 local read, digest, cancelled = unpack(redis.call('HMGET', KEYS[3], 'read', 'digest', 'cancelled_at'))
 if not read then return 0 end
-local again = read == ARGV[5] and digest == ARGV[6] and (read ~= ARGV[3] or digest ~= ARGV[4])
-if not again and (read ~= ARGV[3] or digest ~= ARGV[4]) then return -1 end
+local again = read == ARGV[6] and digest == ARGV[7] and (read ~= ARGV[4] or digest ~= ARGV[5])
+if not again and (read ~= ARGV[4] or digest ~= ARGV[5]) then return -1 end
 if not again and cancelled then return -2 end
 
-local out, at, key, ttl, own, lines = {}, 12, 7, ARGV[2], {}, {}
-local counts = {lines = tonumber(ARGV[7]), blank = tonumber(ARGV[7])}
+local out, next_row, ttl, own, lines = {}, 1, ARGV[2], {}, {}
+local counts = {lines = tonumber(ARGV[8]), blank = tonumber(ARGV[8])}
 local function tally(name) counts[name] = (counts[name] or 0) + 1 end
 
 -- A job from before: its end is counted by who ends it, unless that has been.
@@ -39,14 +38,13 @@ local function name_known(id)
   return 'known'
 end
 
-while at <= #ARGV do
-  local number, lane, ending = ARGV[at], tonumber(ARGV[at + 1]), ARGV[at + 2]
+for _, line in ipairs(given.lines) do
+  local number, lane, ending = unpack(line)
   local kind, id = 'rejected', nil
-  at = at + 3
   if lane < 2 then
     if not again then
       local verdict
-      verdict, id = create(key, at)
+      verdict, id = create(7, given.jobs[next_row])
       if verdict == 1 then
         kind = 'enqueued'
         own[#own + 1], own[#own + 2], own[id] = id, '', true
@@ -54,10 +52,10 @@ while at <= #ARGV do
       elseif verdict == 0 then
         kind = name_known(id)
       else
-        id, ending = nil, ending .. ARGV[7 + 2 * lane - verdict]
+        id, ending = nil, ending .. ARGV[8 + 2 * lane - verdict]
       end
     end
-    at, key = at + 6 + ARGV[at + 5], key + 5
+    next_row = next_row + 1
   end
   if again then
     out[#out + 1] = redis.call('HGET', KEYS[5], number)
@@ -76,7 +74,7 @@ for key, pairs_of in pairs({[KEYS[4]] = own, [KEYS[5]] = lines}) do
   end
 end
 add_all(KEYS[3], counts)
-redis.call('HSET', KEYS[3], 'read', ARGV[5], 'digest', ARGV[6])
+redis.call('HSET', KEYS[3], 'read', ARGV[6], 'digest', ARGV[7])
 for i = 3, 6 do redis.call('EXPIRE', KEYS[i], ttl) end
 create_is_done()
 return out

@@ -2,10 +2,11 @@
 -- refused does not exist. A job that exists already, or whose idempotency key names one that does, is left as it is. Its
 -- event stream is created when it stops waiting (see start_planning, stop, annotate): an empty stream takes 4 KB, more
 -- than the job.
--- KEYS of the script begin with   1 active   2 recent; from `key` on: job hash, queue of its tenant, ring, counts,
---      idempotency key (or empty)
--- ARGV of the script begin with   1 now   2 ttl (s); from `at` on: id, tenant, seconds that it may wait, most jobs
---      that may wait, most of one tenant, number of the following, then field, value pairs of the job hash
+-- KEYS of the script begin with   1 active   2 recent; from `first_place` on, per admission queue that its jobs stand in:
+--      queue, ring, counts
+-- ARGV of the script begin with   1 now   2 ttl (s)   3 JSON: `places`, of each queue its tenant, how many jobs may wait in
+--      its lane, and of the tenant; `jobs`, of each the number of its queue, id, seconds that it may wait, key of its
+--      idempotency key (or empty), then field, value pairs of its hash; and more, as the script says
 -- Returns 1: waits now, 0: was there before, -1: refused, the lane is full, -2: refused, the tenant's share is; and the id
 -- of the job.
 local function job_key(like, id) return string.match(like, '^(.-{)') .. id .. '}:job' end
@@ -19,15 +20,16 @@ local function check(key, kind)
   end
 end
 
--- `first`: index of the keys of the first job. A count of waiting jobs that cannot be read begins anew: the reaper counts.
-local function check_keys(first)
-  local wrong, seen = check(KEYS[1], 'zset') or check(KEYS[2], 'zset'), {}
-  for key = first, #KEYS, 5 do
-    for i, kind in ipairs({'zset', 'list', 'hash', 'string'}) do
-      local name = KEYS[key + i]
-      if name ~= '' and not seen[name] then wrong = wrong or check(name, kind) end
-      seen[name] = true
-    end
+local given = cjson.decode(ARGV[3])
+
+-- A count of waiting jobs that cannot be read begins anew: the reaper counts.
+local function check_keys(first_place)
+  local wrong = check(KEYS[1], 'zset') or check(KEYS[2], 'zset')
+  for key = first_place, #KEYS, 3 do
+    for i, kind in ipairs({'zset', 'list', 'hash'}) do wrong = wrong or check(KEYS[key + i - 1], kind) end
+  end
+  for _, job in ipairs(given.jobs) do
+    if job[4] ~= '' then wrong = wrong or check(job[4], 'string') end
   end
   return wrong
 end
@@ -49,26 +51,27 @@ local function room(queue, counts, most, most_own)
     waiting[counts], grown[counts] = fine and tonumber(found) or 0, 0
   end
   sizes[queue] = sizes[queue] or redis.call('ZCARD', queue)
-  if waiting[counts] >= tonumber(most) then return -1 end
-  return sizes[queue] >= tonumber(most_own) and -2 or 1
+  if waiting[counts] >= most then return -1 end
+  return sizes[queue] >= most_own and -2 or 1
 end
 
-local function create(key, at)
-  local job, queue, ring, counts, idempotency = unpack(KEYS, key, key + 4)
-  local id, tenant, limit, most, most_own, n = unpack(ARGV, at, at + 5)
-  local now, ttl = ARGV[1], ARGV[2]
+local function create(first_place, row)
+  local now, ttl, place = ARGV[1], ARGV[2], given.places[row[1] + 1]
+  local queue, ring, counts = unpack(KEYS, first_place + 3 * row[1], first_place + 3 * row[1] + 2)
+  local tenant, most, most_own = unpack(place)
+  local _, id, limit, idempotency = unpack(row, 1, 4)
+  local job = job_key(queue, id)
   local first = idempotency ~= '' and redis.call('GET', idempotency)
-  if first and redis.call('EXISTS', job_key(job, first)) == 1 then return 0, first end
+  if first and redis.call('EXISTS', job_key(queue, first)) == 1 then return 0, first end
   if redis.call('EXISTS', job) == 1 then return 0, id end
   local verdict = room(queue, counts, most, most_own)
   if verdict < 0 then return verdict, id end
   if idempotency ~= '' then redis.call('SET', idempotency, id, 'EX', ttl) end
   local waits_until = string.format('%.3f', tonumber(now) + tonumber(limit))
-  local fields = {unpack(ARGV, at + 6, at + 5 + n)}
   for _, value in ipairs({'state', 'queued', 'created_at', now, 'updated_at', now, 'waits_until', waits_until}) do
-    fields[#fields + 1] = value
+    row[#row + 1] = value
   end
-  redis.call('HSET', job, unpack(fields))
+  redis.call('HSET', job, unpack(row, 5))
   redis.call('EXPIRE', job, ttl)
   if sizes[queue] == 0 then rings[#rings + 1] = {ring, tenant} end
   sizes[queue], waiting[counts], grown[counts] = sizes[queue] + 1, waiting[counts] + 1, grown[counts] + 1
