@@ -6,7 +6,6 @@ import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from typing import Any, Self
 
 from orchestrator.accounting import Accounting
@@ -16,7 +15,8 @@ from orchestrator.diagnosis.batch import why_batch, with_waits
 from orchestrator.diagnosis.job import why_job
 from orchestrator.diagnosis.pace import batch_too_slow, job_too_slow
 from orchestrator.early import early_answer, no_answer, no_list
-from orchestrator.ingest import Ingest, Progress
+from orchestrator.feeding import Feeding
+from orchestrator.ingest import Ingesting
 from orchestrator.intake import BatchLine, QuestionInput, Rejected, Submitted, as_request
 from orchestrator.local.state import connection
 from orchestrator.outage import Outage
@@ -45,7 +45,7 @@ from shared.tenants import bound_tenant, tenant_name
 _POLL_S = 0.2
 
 
-class Ramify:
+class Ramify(Feeding):
     """A client of one Ramify: the running embedded stack, or the Redis that the settings name.
 
     `tenant` binds it: what it submits is that tenant's, and jobs, batches and dead letters of others are not found.
@@ -65,6 +65,7 @@ class Ramify:
         self._batches = BatchIntake(self._jobs, self._submitter, self.settings, self.tenant)
         self._searching = Searching(self._app, self.settings, self._run_job, self.tenant)
         self._scope = TenantScope(self._redis, self.tenant)
+        self._ingesting = Ingesting(self._app, self._jobs, self._submitter)
 
     def __enter__(self) -> Self:
         return self
@@ -77,13 +78,6 @@ class Ramify:
         self._submitter.close()
         self._app.close()
         self._redis.close()
-
-    @contextmanager
-    def _own_job(self, job_id: str) -> Iterator[None]:
-        """For what is asked of one job. Raises: NotFoundError for another tenant's, NotRunningError."""
-        with reachable(self.settings):
-            self._scope.check_job(job_id)
-            yield
 
     @contextmanager
     def _own_batch(self, batch_id: str) -> Iterator[None]:
@@ -350,7 +344,7 @@ class Ramify:
     @property
     def dead(self) -> DeadLetters:
         """The dead letters: `list`, `count`, `get`, `replay`, `drop`."""
-        return DeadLetters(self._app, self._jobs, Retrying(self._jobs, self._submitter), self.tenant)
+        return DeadLetters(self._jobs, Retrying(self._jobs, self._submitter), self._ingesting, self.tenant)
 
     def find(self, query: str, **options: Any) -> FindResult:
         """One quick search: no plan, no LLM, no job. `options` are fields of FindRequest.
@@ -383,17 +377,3 @@ class Ramify:
     def session(self, session_id: str, tenant: str | None = None) -> KeptSession:
         """A conversation that is kept in Redis: `append`, `summarise`, `load`, `drop`. Raises: InputError."""
         return KeptSession(self._redis, self.settings, session_id, bound_tenant(self.tenant, tenant))
-
-    def ingest(
-        self,
-        paths: Sequence[Path | str] | Path | str,
-        *,
-        prune: bool = False,
-        namespace: str = "default",
-        tenant: str | None = None,
-    ) -> Iterator[Progress]:
-        """Put files into a tenant's corpus; yields progress. Raises: InputError, NotRunningError, RamifyError."""
-        chosen = [Path(path) for path in ([paths] if isinstance(paths, str | Path) else paths)]
-        with reachable(self.settings):
-            of_tenant = bound_tenant(self.tenant, tenant)
-            yield from Ingest(self._app, self._redis, self.settings, namespace, of_tenant).run(chosen, prune=prune)

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 
-from celery import Celery
 from pydantic import ValidationError
-from redis import Redis
 
-from orchestrator.ingest import IndexChannel
+from orchestrator.hand_over import HandOver
+from orchestrator.ingest import Ingesting, IngestOptions
 from orchestrator.retry import Retrying
 from shared.connections.quarantine import Quarantine
-from shared.contract import TaskName
 from shared.errors import InputError, NotFoundError, RamifyError
 from shared.jobs import JobStore, codec, reachable
 from shared.jobs.dead_letters import DeadLetterStore
-from shared.jobs.inbox import DocumentBatch, FinishOrder
 from shared.jobs.keys import id_time
 from shared.models import DocumentOutcome, DocumentStatus, RawDocument
 from shared.models.base import Model
-from shared.models.ingest import WRITTEN
+from shared.models.ingest import HandedOver
 from shared.models.status import DeadLetter, Quarantined
 
 #: Seconds that a replayed document may take.
 REPLAY_TIMEOUT_S = 300.0
+#: What a job that replays one is named after.
+_REPLAYED = "dead-letter"
 
 
 class Replayed(Model):
@@ -38,8 +36,8 @@ class Replayed(Model):
 class DeadLetters:
     """All dead letters, or those of one tenant. Every method raises NotRunningError when Redis does not answer."""
 
-    def __init__(self, app: Celery, jobs: JobStore, retrying: Retrying, tenant: str | None = None) -> None:
-        self._app, self._jobs, self._retrying = app, jobs, retrying
+    def __init__(self, jobs: JobStore, retrying: Retrying, ingesting: Ingesting, tenant: str | None = None) -> None:
+        self._jobs, self._retrying, self._ingesting = jobs, retrying, ingesting
         self._dead, self._tenant = DeadLetterStore(jobs.client, jobs.settings, tenant), tenant
 
     def list(self, limit: int = 100) -> Iterator[DeadLetter]:
@@ -104,16 +102,13 @@ class DeadLetters:
         if content is None:
             fix = f"its document was not kept: run `ramify ingest` again with {dead_letter.what}"
             raise InputError("dead letter id", dead_letter.id, fix)
-        return Replayed(
-            dead_letter_id=dead_letter.id, document=replay_document(self._app, self._jobs.client, dead_letter, content)
-        )
+        return Replayed(dead_letter_id=dead_letter.id, document=replay_document(self._ingesting, dead_letter, content))
 
 
-def replay_document(app: Celery, client: Redis, dead_letter: DeadLetter, content: bytes) -> DocumentOutcome:
-    """Send a document (a blob of a RawDocument) to the index queue, as `ramify ingest` does, and wait for it.
+def replay_document(ingesting: Ingesting, dead_letter: DeadLetter, content: bytes) -> DocumentOutcome:
+    """Put a document (a blob of a RawDocument) in by a job of its own, and wait for it.
 
-    Raises: InputError for what is no document of the dead letter's tenant, RamifyError when the index queue refuses it,
-    NotRunningError when that stays silent.
+    Raises: InputError for what is no document of the dead letter's tenant, RamifyError when it fails again.
     """
     try:
         document = codec.unpack(content, RawDocument)
@@ -123,31 +118,14 @@ def replay_document(app: Celery, client: Redis, dead_letter: DeadLetter, content
         ) from None
     if (document.tenant, document.namespace) != (dead_letter.tenant, dead_letter.namespace):
         raise InputError("dead letter id", dead_letter.id, "its document is another tenant's: drop the dead letter")
-    channel = IndexChannel(app, client)
-    try:
-        channel.send(TaskName.INDEX_DOCUMENTS, DocumentBatch(tenant=dead_letter.tenant, documents=(document,)))
-        outcomes = _outcomes(channel)
-        written = any(outcome.status in WRITTEN for outcome in outcomes)
-        channel.send(
-            TaskName.INDEX_FINISH,
-            FinishOrder(tenant=dead_letter.tenant, namespace=dead_letter.namespace, written=written),
-        )
-        _outcomes(channel)
-    finally:
-        channel.close()
+    options = IngestOptions(dead_letter.tenant, dead_letter.namespace, deadline_s=REPLAY_TIMEOUT_S)
+    job_id = ingesting.submit(HandedOver.DOCUMENTS, [_REPLAYED], options)
+    with HandOver(ingesting, job_id, options) as hand_over:
+        for _ in hand_over.documents(document.source, (document, None)):
+            pass
+    outcomes = [outcome for step in ingesting.follow(job_id) for outcome in step.outcomes]
     failed = [outcome for outcome in outcomes if outcome.status is DocumentStatus.FAILED]
     if failed or not outcomes:
         reason = failed[0].reason if failed else "the index queue said nothing about it"
         raise RamifyError(f"{dead_letter.what} could not be indexed: {reason}")
     return outcomes[0]
-
-
-def _outcomes(channel: IndexChannel) -> list[DocumentOutcome]:
-    """What became of all that is open. Raises: RamifyError after REPLAY_TIMEOUT_S."""
-    found, end = list[DocumentOutcome](), time.monotonic() + REPLAY_TIMEOUT_S
-    while channel.open:
-        for report in channel.reports():
-            found += report.outcomes
-        if time.monotonic() > end:
-            raise RamifyError(f"the index queue has not finished within {REPLAY_TIMEOUT_S:.0f} s: `ramify doctor`")
-    return found

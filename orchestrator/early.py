@@ -16,6 +16,8 @@ _EARLY_S = 15.0
 
 def early_answer(app: Celery, settings: Settings, status: JobStatus) -> Answer:
     """Raises: RamifyError while no leaf has answered, NotRunningError when no merge worker answers in 15 s."""
+    if status.ingest is not None:
+        raise no_answer(status)
     if not status.leaves_done:
         raise _nothing_yet(status)
     request = EarlyRequest(job_id=status.job_id, tenant=status.tenant)
@@ -28,6 +30,8 @@ def early_answer(app: Celery, settings: Settings, status: JobStatus) -> Answer:
 def no_answer(status: JobStatus) -> RamifyError:
     """The error for a job without an answer, and what there is instead."""
     job_id, early = status.job_id, ""
+    if status.ingest is not None:
+        return RamifyError(f"job {job_id} puts documents in and answers nothing: ask for its `ingest_result`")
     if status.leaves_done:
         early = f"; `ramify result {status.job_id} --partial` shows what {status.leaves_done} of its leaves found"
     if not status.terminal:

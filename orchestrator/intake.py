@@ -89,7 +89,7 @@ def as_request(
     Raises: InputError naming the field, the value and the fix.
     """
     if isinstance(question, JobRequest):
-        return _of_tenant(question, tenant)
+        return _of_tenant(_no_ingest(question), tenant)
     if isinstance(question, str):
         fields: dict[str, Any] = {**(defaults or {}), "question": question}
     elif isinstance(question, Mapping):
@@ -98,9 +98,18 @@ def as_request(
         raise InputError("question", question, "give a string or an object with a question")
     fields = _with_plan(fields)
     try:
-        return _of_tenant(JobRequest.model_validate(fields), tenant)
+        return _of_tenant(_no_ingest(JobRequest.model_validate(fields)), tenant)
     except ValidationError as error:
         raise request_fault(error, given=question) from None
+
+
+def _no_ingest(request: JobRequest) -> JobRequest:
+    """Raises: InputError for a request to put documents in: the client makes those itself."""
+    if request.ingest is not None:
+        raise InputError(
+            "ingest", request.ingest.sources, "documents come in by `ramify ingest`, `upsert` and `delete`"
+        )
+    return request
 
 
 def _of_tenant(request: JobRequest, tenant: str | None) -> JobRequest:

@@ -101,9 +101,11 @@ class Retrying:
         if request is None:
             raise RamifyError(f"the request of job {job_id} cannot be read: ask the question again")
         claim = _Claim(new_id(), old.retried_as, request)
+        if request.ingest is not None:
+            claim = replace(claim, request=self._jobs.ingests.again(claim.new, job_id, request))
         if not self._jobs.retries.claim({job_id: (claim.new, claim.before)}, repairs=self._degraded):
             raise _already_retried(job_id, job_id)
-        _, full = self._submitter.submit([(claim.new, request)], {claim.new: job_id})
+        _, full = self._submitter.submit([(claim.new, claim.request)], {claim.new: job_id})
         self._settle({job_id: claim}, [] if full else [job_id])
         if full:
             raise full

@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from orchestrator.app import app
+from orchestrator.ingest import plan_ingest
 from orchestrator.planning.intent import session_intent
 from orchestrator.planning.lists.planner import plan_list
 from orchestrator.planning.planner import Planner
@@ -46,7 +47,9 @@ def plan_job(run: TaskRun) -> None:
     A retry takes over what the job that it tries again had, and is planned like any other where that has nothing.
     """
     job = run.job
-    if not run.jobs.start_planning(job.id, run.claimant) or resume(run, app):
+    if not run.jobs.start_planning(job.id, run.claimant):
+        return
+    if plan_ingest(run, app) or resume(run, app):
         return
     route, cost = planner().route(job)
     run.annotate(cost, route.warnings)

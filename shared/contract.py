@@ -114,13 +114,6 @@ class TaskMessage(_Message):
     force: bool = False
 
 
-class IndexMessage(_Message):
-    """One batch of an ingest; its documents wait in the ingest's inbox."""
-
-    ingest_id: str = Field(pattern=r"^[0-9a-z\-]{8,40}$")
-    batch: int = Field(default=0, ge=0)
-
-
 def read_message(raw: dict[str, object]) -> TaskMessage:
     """Check a message from the queue.
 

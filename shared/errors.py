@@ -45,6 +45,15 @@ class NotRunningError(RamifyError):
     """Redis, a worker pool or another part of the stack does not answer."""
 
 
+class IngestUnderWayError(InputError):
+    """Another ingest, `job_id`, is at the same files."""
+
+    def __init__(self, job_id: str, paths: str) -> None:
+        self.job_id = job_id
+        fix = f"{job_id} is at these files already: wait for its end (`ramify status {job_id} --watch`) or cancel it"
+        super().__init__("PATH", paths, fix)
+
+
 class LaneFullError(RamifyError):
     """The lane has no room for more waiting jobs. `refused`: ids of the jobs that were not taken."""
 

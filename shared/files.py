@@ -21,7 +21,17 @@ from typing import BinaryIO, NamedTuple
 
 from shared.errors import InputError
 from shared.models import DocumentOutcome, DocumentStatus, RawDocument
-from shared.models.ingest import BOXES, CODE_SUFFIXES, FORMAT_PACKAGES, FORMATS, LINES, SUFFIXES, FileHash, FileHashes
+from shared.models.ingest import (
+    BOXES,
+    CODE_SUFFIXES,
+    FORMAT_PACKAGES,
+    FORMATS,
+    LINES,
+    SUFFIXES,
+    FileHash,
+    FileHashes,
+    FileSpan,
+)
 from shared.plugins import suffixes_of_readers
 from shared.trusted_paths import SEARCHED
 
@@ -69,11 +79,12 @@ class FoundFile:
 
 
 class FilePiece(NamedTuple):
-    """Some of a file's bytes with the number of lines before them; `fault` says why they were left out."""
+    """Some of a file's bytes, where they begin, and the lines before them; `fault` says why they were left out."""
 
     line_offset: int
     content: bytes
     fault: str = ""
+    start: int = 0
 
 
 class FileUnit(NamedTuple):
@@ -85,11 +96,16 @@ class FileUnit(NamedTuple):
 
 @dataclass(frozen=True)
 class FileGroup:
-    """Files of one root, hashes of those that can be read, and identities of the others, which are always sent."""
+    """Files of one root, hashes of the pieces of those that can be read, and identities of the others.
+
+    `spans`: of each hash, where those bytes stand, and `sizes` how many they are.
+    """
 
     files: Sequence[FoundFile]
     hashes: FileHashes
     unhashed: frozenset[str]
+    spans: Sequence[FileSpan]
+    sizes: Sequence[int]
 
 
 class PassedOver:
@@ -137,23 +153,60 @@ def discover(paths: Sequence[Path]) -> tuple[list[FoundFile], list[str]]:
     found: dict[Path, FoundFile] = {}
     passed = PassedOver()
     for path in paths:
-        if not path.exists():
-            raise InputError("PATH", str(path), "there is no such file or folder")
-        root = path.resolve()
-        if not _is_text(root):
-            raise InputError("PATH", _printable(root), _BAD_NAME)
-        if root.is_dir():
-            for file in _walk(root, passed):
-                found.setdefault(file, FoundFile(root, file))
-        elif not root.is_file():
-            raise InputError("PATH", str(path), "it is neither a file nor a folder")
-        elif package := missing_package(root.suffix.lower()):
-            raise InputError("PATH", str(path), f"it needs the package {package}: {EXTRA}")
-        elif has_reader(root.suffix.lower()):
-            found.setdefault(root, FoundFile(root, root))
-        else:
-            raise InputError("PATH", str(path), _no_reader(root.suffix.lower()))
+        root = checked_root(path)
+        for file in _walk(root, passed) if root.is_dir() else (root,):
+            found.setdefault(file, FoundFile(root, file))
     return sorted(found.values(), key=lambda item: (str(item.source), str(item.file))), passed.sentences()
+
+
+def checked_root(path: Path) -> Path:
+    """A file or folder that can be ingested, resolved. Raises: InputError."""
+    if not path.exists():
+        raise InputError("PATH", str(path), "there is no such file or folder")
+    root = path.resolve()
+    if not _is_text(root):
+        raise InputError("PATH", _printable(root), _BAD_NAME)
+    if root.is_dir():
+        return root
+    if not root.is_file():
+        raise InputError("PATH", str(path), "it is neither a file nor a folder")
+    if package := missing_package(root.suffix.lower()):
+        raise InputError("PATH", str(path), f"it needs the package {package}: {EXTRA}")
+    if not has_reader(root.suffix.lower()):
+        raise InputError("PATH", str(path), no_reader(root.suffix.lower()))
+    return root
+
+
+def discover_changed(root: Path, changed: Sequence[Path]) -> tuple[list[FoundFile], list[Path], list[str]]:
+    """Of files and folders below `root` the files that a walk over it would find, and those that are gone.
+
+    The third is what was passed over. What stands in a folder that is not walked into is in neither.
+    """
+    found: dict[Path, FoundFile] = {}
+    gone, passed = list[Path](), PassedOver()
+    for path in dict.fromkeys(changed):
+        if not _is_text(path) or not is_walked(root, path):
+            continue
+        if path.is_symlink() or not path.exists():
+            gone.append(path)
+        elif path.is_dir():
+            found |= {file: FoundFile(root, file) for file in _walk(path, passed)}
+        elif path.is_file() and has_reader(path.suffix.lower()) and not missing_package(path.suffix.lower()):
+            found[path] = FoundFile(root, path)
+    return sorted(found.values(), key=lambda item: str(item.file)), gone, passed.sentences()
+
+
+def is_walked(root: Path, path: Path) -> bool:
+    """False where a walk over `root` does not come to `path`: hidden, fetched, built, or not below it."""
+    folder = root
+    if path == root or not path.is_relative_to(root):
+        return False
+    for name in path.relative_to(root).parts:
+        built = name in BUILT_FOLDERS and any((folder / manifest).exists() for manifest in MANIFESTS)
+        if name.startswith(".") or name in FETCHED_FOLDERS or built:
+            return False
+        folder /= name
+    return True
 
 
 def _walk(root: Path, passed: PassedOver) -> Iterator[Path]:
@@ -244,7 +297,8 @@ def missing_package(suffix: str) -> str:
     return package if package and find_spec(package) is None else ""
 
 
-def _no_reader(suffix: str) -> str:
+def no_reader(suffix: str) -> str:
+    """Why files of this suffix are refused."""
     if hint := CONVERSIONS.get(suffix):
         return f"there is no reader for {suffix}: {hint}"
     return f"there is no reader for it; readers: {', '.join(sorted(SUFFIXES | suffixes_of_readers().keys()))}"
@@ -283,18 +337,22 @@ def read(found: FoundFile, tenant: str, namespace: str, max_bytes: int) -> Itera
             if piece.fault:
                 yield _failed(found, piece.fault)
                 continue
-            yield RawDocument(
-                source=str(found.source),
-                path=found.shown,
-                identity=str(found.file),
-                suffix=found.file.suffix.lower(),
-                content=piece.content,
-                namespace=namespace,
-                tenant=tenant,
-                line_offset=piece.line_offset,
-            )
+            yield _raw(found, piece, tenant, namespace)
     except OSError as error:
         yield _failed(found, f"cannot be read: {error.strerror}")
+
+
+def _raw(found: FoundFile, piece: FilePiece, tenant: str, namespace: str) -> RawDocument:
+    return RawDocument(
+        source=str(found.source),
+        path=found.shown,
+        identity=str(found.file),
+        suffix=found.file.suffix.lower(),
+        content=piece.content,
+        namespace=namespace,
+        tenant=tenant,
+        line_offset=piece.line_offset,
+    )
 
 
 def pieces(found: FoundFile, max_bytes: int) -> Iterator[FilePiece]:
@@ -324,26 +382,26 @@ def _parts(file: Path, max_bytes: int, units: Callable[[BinaryIO, int], Iterator
     """Whole units in pieces of up to PIECE_BYTES, or of one longer unit; a fault for a unit over `max_bytes`."""
     most = min(PIECE_BYTES, max_bytes)
     with _opened(file) as handle:
-        before, number = 0, 0
+        before, number, start = 0, 0, 0
         waiting: list[bytes] = []
         size = 0
         for content, lines in units(handle, max_bytes):
             fits = len(content) <= max_bytes
             if waiting and (size + len(content) > most or not fits):
-                yield FilePiece(before, b"".join(waiting))
-                waiting, size, before = [], 0, number
+                yield FilePiece(before, b"".join(waiting), start=start)
+                waiting, size, before, start = [], 0, number, start + size
             number += lines
             if fits:
                 waiting.append(content)
                 size += len(content)
                 continue
-            before = number
+            before = number  # where it begins does not matter: a file with a fault is read whole
             first = number - lines
             yield FilePiece(
                 first, b"", f"line {first + 1}: has more than chunking.max_document_bytes ({max_bytes}): split it"
             )
         if waiting or not number:
-            yield FilePiece(before, b"".join(waiting))
+            yield FilePiece(before, b"".join(waiting), start=start)
 
 
 def _lines(handle: BinaryIO, max_bytes: int) -> Iterator[FileUnit]:
@@ -396,28 +454,52 @@ def _open(path: Path, flags: int) -> int:
 
 def groups(files: Sequence[FoundFile], namespace: str, max_bytes: int) -> Iterator[FileGroup]:
     """`files`, grouped by root, each with a hash of every piece of it. Reads them once, a piece at a time."""
-    for source, members in groupby(files, key=lambda found: found.source):
+    for _, members in groupby(files, key=lambda found: found.source):
         of_source = list(members)
         for start in range(0, len(of_source), GROUP_FILES):
-            group = of_source[start : start + GROUP_FILES]
-            hashes = {str(found.file): _hashes(found, max_bytes) for found in group}
-            unhashed = frozenset(identity for identity, pieces in hashes.items() if not pieces)
-            files_hashes = tuple(chain.from_iterable(hashes.values()))
-            yield FileGroup(group, FileHashes(source=str(source), namespace=namespace, files=files_hashes), unhashed)
+            yield hashed(of_source[start : start + GROUP_FILES], namespace, max_bytes)
 
 
-def _hashes(found: FoundFile, max_bytes: int) -> list[FileHash]:
-    """One for each piece; none for a file with a fault, which is reported when the file is read to be sent."""
-    hashes = []
+def hashed(files: Sequence[FoundFile], namespace: str, max_bytes: int) -> FileGroup:
+    """Files of one root with their hashes."""
+    found = {str(one.file): _hashes(one, max_bytes) for one in files}
+    unhashed = frozenset(identity for identity, pieces in found.items() if not pieces)
+    rows = list(chain.from_iterable(found.values()))
+    hashes = FileHashes(source=str(files[0].source), namespace=namespace, files=tuple(row[0] for row in rows))
+    return FileGroup(files, hashes, unhashed, [row[1] for row in rows], [row[2] for row in rows])
+
+
+def _hashes(found: FoundFile, max_bytes: int) -> list[tuple[FileHash, FileSpan, int]]:
+    """Hash, place and size of each piece; none for a file with a fault, which is told when the file is read."""
+    rows, identity = [], str(found.file)
     try:
         for piece in pieces(found, max_bytes):
             if piece.fault:
                 return []
-            digest = hashlib.sha256(piece.content).hexdigest()
-            hashes.append(FileHash(identity=str(found.file), digest=digest, line_offset=piece.line_offset))
+            digest, size = hashlib.sha256(piece.content).hexdigest(), len(piece.content)
+            hashed_piece = FileHash(identity=identity, digest=digest, line_offset=piece.line_offset)
+            span = FileSpan(file=identity, start=piece.start, size=size, line_offset=piece.line_offset, ends=False)
+            rows.append((hashed_piece, span, size))
     except OSError:
         return []
-    return hashes
+    if len(rows) == 1:
+        return [(rows[0][0], FileSpan(file=identity), rows[0][2])]
+    return [*rows[:-1], (rows[-1][0], rows[-1][1].model_copy(update={"ends": True}), rows[-1][2])]
+
+
+def read_span(
+    found: FoundFile, span: FileSpan, tenant: str, namespace: str, max_bytes: int
+) -> Iterator[RawDocument | DocumentOutcome]:
+    """The documents of a file, or those lines of it, as bytes; or why it cannot be read."""
+    if span.size is None:
+        yield from read(found, tenant, namespace, max_bytes)
+        return
+    try:
+        with _opened(found.file) as handle:
+            handle.seek(span.start)
+            yield _raw(found, FilePiece(span.line_offset, handle.read(span.size)), tenant, namespace)
+    except OSError as error:
+        yield _failed(found, f"cannot be read: {error.strerror}")
 
 
 def _failed(found: FoundFile, reason: str) -> DocumentOutcome:

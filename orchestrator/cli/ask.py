@@ -81,6 +81,11 @@ def _follow(client: Ramify, job_id: str, *, as_json: bool) -> int:
 
 def show_outcome(client: Ramify, status: JobStatus, *, as_json: bool) -> int:
     """Show the answer of a job, or why there is none; returns the exit code."""
+    if status.ingest is not None:
+        from orchestrator.cli.render.ingests import draw_ingest_result
+
+        streams.output(client.ingest_result(status.job_id), draw_ingest_result, as_json=as_json)
+        return streams.job_exit_code(status)
     if status.state == "done":
         from orchestrator.cli.render.answer import draw_answer
         from orchestrator.outage import Outage

@@ -20,7 +20,7 @@ from rich.live import Live
 from orchestrator.cli import streams
 from orchestrator.cli.corpus import follow_ingest
 from orchestrator.cli.render.answer import draw_answer
-from orchestrator.cli.render.system import draw_ingest
+from orchestrator.cli.render.ingests import draw_ingest
 from orchestrator.cli.render.tree import Growth, compact, draw, replay
 from orchestrator.client import Ramify
 from orchestrator.intake import read_questions

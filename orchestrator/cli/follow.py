@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 
 from rich.console import RenderableType
@@ -38,6 +38,8 @@ def follow(client: Ramify, job_id: str, *, as_json: bool = False) -> JobStatus:
     if as_json:
         for event in events:
             streams.line(event)
+    elif status.ingest is not None and console.is_terminal:
+        _follow_files(events)
     elif console.is_terminal:
         growth = Growth(question=status.question)
 
@@ -55,13 +57,25 @@ def follow(client: Ramify, job_id: str, *, as_json: bool = False) -> JobStatus:
     return outage.retry(lambda: client.status(job_id))
 
 
+def _follow_files(events: Iterable[JobEvent]) -> None:
+    """A bar of the files that an ingest has read."""
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with streams.progress("ingest", *columns) as update:
+        for event in events:
+            read, files = event.data.get("read", ""), event.data.get("files", "")
+            if event.type == "indexed" and read.isdecimal() and files.isdecimal():
+                update(completed=int(read), total=int(files))
+
+
 def sentence(event: JobEvent) -> str:
     """An event as one short line; empty for events that are not shown."""
     data = event.data
     match event.type:
         case "state":
             return " ".join(part for part in (one_line(data.get("state", "")), one_line(data.get("error", ""))) if part)
-        case "node" | "routed":
+        case "node" | "routed" | "indexed":
             return _planned(data)
         case "leaf":
             hits = f", {counted(int(data['hits']), 'hit')}" if data.get("hits", "").isdecimal() else ""
@@ -77,7 +91,9 @@ def sentence(event: JobEvent) -> str:
 
 
 def _planned(data: Mapping[str, str]) -> str:
-    """A route or a node, from JSON; empty for a form that this release does not know."""
+    """A route or a node, from JSON, or the files of an ingest; empty for a form that this release does not know."""
+    if "files" in data:
+        return f"{one_line(data.get('read', ''))} of {one_line(data['files'])} files read"
     try:
         if raw := data.get("route"):
             return f"read as {read_as(Route.model_validate_json(raw))}"

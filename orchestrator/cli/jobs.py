@@ -83,7 +83,7 @@ def result(  # noqa: PLR0913 - the signature is the command line
     tenant: options.OfTenant = None,
     json: options.Json = False,
 ) -> None:
-    """Show the answer of a job, or the answers of a batch (as JSON lines with --json)."""
+    """Show the answer of a job, what became of an ingest, or the answers of a batch (as JSON lines with --json)."""
     from shared.models import BatchStatus
 
     with invocation_of(ctx).client(tenant) as client:
@@ -98,7 +98,7 @@ def result(  # noqa: PLR0913 - the signature is the command line
         if isinstance(found, BatchStatus):
             code = _batch_result(client, id_, as_json=json) or streams.batch_exit_code(found)
         else:
-            if not found.terminal:
+            if not found.terminal and found.ingest is None:
                 client.result(id_)  # says that it is not there yet
             code = show_outcome(client, found, as_json=json)
     raise typer.Exit(code)

@@ -39,6 +39,7 @@ _NAMES = {
     TaskName.MERGE_TREE: "the merge of its leaves",
     TaskName.RERANK_ROOT: "the rerank of its results",
     TaskName.MERGE_SUMMARISE: "its summary",
+    TaskName.INDEX_FINISH: "its end (prune, links, weights)",
 }
 
 
@@ -168,6 +169,8 @@ def _under_way(facts: Facts, work: tuple[PendingWork, ...], watch: str) -> tuple
     if status.state == State.SEARCHING:
         failed = f", {status.leaves_failed} failed" if status.leaves_failed else ""
         head += f": {done} of {status.leaves_total} leaves have ended{failed}"
+    if status.ingest is not None:
+        head += f": {status.ingest.said} are read"
     if not work:
         return f"{head}.", watch
     alone = next((piece for piece in work if piece.stands == "queued" and not piece.serving), None)
@@ -205,6 +208,8 @@ def _ended(facts: Facts) -> tuple[str, str]:
     status = facts.status
     took = duration(max(0.0, (status.finished_at or status.updated_at) - status.created_at))
     leaves = f"{status.leaves_done} of {status.leaves_total} leaves answered"
+    if status.ingest is not None:
+        leaves = f"{status.ingest.said} read"
     degraded = degraded_parts(status.degraded, status.degraded_at)
     without = f" Degraded: {degraded}." if degraded else ""
     if status.state == State.DONE and not status.partial and not degraded:
@@ -215,7 +220,8 @@ def _ended(facts: Facts) -> tuple[str, str]:
         message = f"It is done after {took}, but partial: {leaves}{_failures(facts)}.{without}"
     else:
         reason = f": {status.error.rstrip('.')}" if status.error else ""
-        had = f" {leaves}{_failures(facts)}." if status.leaves_total else " Nothing had been searched."
+        nothing = " Nothing had been searched." if status.ingest is None else " Nothing had been read."
+        had = f" {leaves}{_failures(facts)}." if status.leaves_total else nothing
         message = f"It ended {status.state} after {took}{reason}.{had}"
     if status.retried_as:
         return f"{message} It is tried again as {status.retried_as}.", f"ramify why {status.retried_as}"
@@ -254,8 +260,12 @@ def _open_work(facts: Facts) -> tuple[PendingWork, ...]:
 
 def _pieces(facts: Facts) -> Iterator[PendingWork]:
     view = facts.view
-    if view.state is State.SEARCHING:
-        open_nodes = [node for node, state in view.leaves.items() if state == "waiting" or rules.task_of(view, node)]
+    if view.state in {State.SEARCHING, State.INDEXING}:
+        open_nodes = [
+            node
+            for node, state in view.leaves.items()
+            if state == "waiting" or rules.task_of(view, node) or (state == "open" and view.state is State.INDEXING)
+        ]
         yield from (_node(facts, node) for node in open_nodes)
         if open_nodes:
             return
@@ -266,6 +276,8 @@ def _pieces(facts: Facts) -> Iterator[PendingWork]:
 def _node(facts: Facts, node_id: str) -> PendingWork:
     node = facts.nodes.get(node_id)
     what = node.query if node else ""
+    if facts.view.state is State.INDEXING and not rules.task_of(facts.view, node_id):
+        return _waiting_item(facts, node_id)
     if task := rules.task_of(facts.view, node_id):
         is_shard = node is not None and node.shard is not None
         return _sent(facts, node_id, OF_SHARD[task] if is_shard else task, what)
@@ -284,6 +296,16 @@ def _node(facts: Facts, node_id: str) -> PendingWork:
     )  # fmt: skip
 
 
+def _waiting_item(facts: Facts, item: str) -> PendingWork:
+    """An item of an ingest that waits for its turn, or the hand-over by a client."""
+    said = f"item {item} waits for those before it"
+    if facts.view.leaves[item] == "open":
+        heard = max(0.0, facts.world.now - (facts.view.item(item).sent_at or facts.world.now))
+        said = f"its client has not handed over all documents yet; it was last heard of {duration(heard)} ago"
+    task = TaskName.INDEX_DOCUMENTS
+    return PendingWork(item=item, task=task.value, queue=task.queue.value, stands="waits", said=said)
+
+
 def _sent(facts: Facts, item: str, task: TaskName, what: str = "") -> PendingWork:
     """An item that is at a worker, in a queue, or nowhere."""
     work, world = facts.view.item(item), facts.world
@@ -295,7 +317,8 @@ def _sent(facts: Facts, item: str, task: TaskName, what: str = "") -> PendingWor
         item=item, task=task.value, queue=task.queue.value, what=what, stands="queued", said="", in_queue=waiting,
         serving=serve, tries=tries,
     )  # fmt: skip
-    name = f"branch {item}" if task is TaskName.PLAN_REFINE else _NAMES.get(task, f"leaf {item}")
+    kind = {TaskName.PLAN_REFINE: "branch", TaskName.INDEX_DOCUMENTS: "item"}.get(task, "leaf")
+    name = _NAMES.get(task, f"{kind} {item}")
     nth_try = f", {nth(tries)} try" if tries > 1 else ""
     found: dict[str, object]
     if busy := work.busy:

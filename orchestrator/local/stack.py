@@ -21,6 +21,7 @@ from orchestrator.local.state import (
     log_dir,
     login_file,
     make_folders,
+    make_path_key,
     only_one,
     own_login,
     remove_state,
@@ -130,6 +131,7 @@ class Stack:
     def _start(self) -> None:
         for name in clear_leftovers(self._settings):
             self._emit("killed", name, "left over from a stack that was killed")
+        make_path_key(self._settings)
         self._save()
         self._settings = self._with_redis(self._settings)
         env = commands.environment(self._settings)

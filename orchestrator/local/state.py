@@ -18,6 +18,7 @@ from shared.connections.process import alive
 from shared.errors import InputError, NotRunningError, RamifyError
 from shared.models.base import Model
 from shared.settings import Settings, data_folder
+from shared.settings.path_key import key_file, new_key, path_key
 from shared.trusted_paths import own_bytes
 
 #: Older files that are kept of each log, and the size from which one that is written to is rotated.
@@ -125,6 +126,12 @@ def own_login(settings: Settings) -> str:
     login = read_private(file) or f"ramify:{secrets.token_urlsafe(32)}"
     write_private(file, f"{login}\n")
     return login
+
+
+def make_path_key(settings: Settings) -> None:
+    """The key with which a client names files to the index pool; made once, so that open ingests outlive a restart."""
+    if path_key(settings) is None:
+        write_private(key_file(settings), f"{new_key()}\n")
 
 
 def remove_state(settings: Settings) -> None:

@@ -317,9 +317,9 @@ class Reaper:
         message, first = TaskMessage(job_id=view.job_id), priority(view.lane)
         if one.task is TaskName.MERGE_TREE:
             return merge_signature(self._app, view.job_id, first, force=one.force)
-        if one.seen in {"done", "failed", ""}:
-            node_id = one.item if one.seen else None
-            return task_signature(self._app, one.task, message.model_copy(update={"node_id": node_id}), first)
+        if one.seen in {"done", "failed", ""} or one.task is TaskName.INDEX_DOCUMENTS:
+            named = message.model_copy(update={"node_id": one.item if one.seen else None, "force": one.force})
+            return task_signature(self._app, one.task, named, first)
         lost = Node(id=one.item, level=1, facet=Facet.CORE, query=one.item)
         node = self._jobs.node(view.job_id, one.item) or lost
         if node.shard is not None:

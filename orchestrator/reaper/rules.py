@@ -14,6 +14,7 @@ from orchestrator.reaper.views import Decision, Expire, Finalise, Force, Missing
 from shared.contract import PRIORITY_STEPS, TaskName, priority
 from shared.jobs import TERMINAL, State
 from shared.jobs.admission import waited_too_long
+from shared.jobs.ingests import FIRST
 from shared.jobs.states import ENDED_LEAVES
 from shared.jobs.work import LONGEST_WAIT_S, Attempt, too_many_deaths
 from shared.models.status import Postponement
@@ -33,6 +34,8 @@ SKEW_S = 5.0
 SUSPECT = 2
 #: Why an item is sent again that was not lost: it has waited for a server.
 WAITED = "its wait for a server is over"
+#: Why an ingest ends though its documents were not all handed over.
+CLIENT_GONE = "the client that handed documents over has gone"
 #: Tasks that send a message for each of several nodes.
 SENDERS = frozenset({TaskName.PLAN_JOB.value, TaskName.PLAN_REFINE.value})
 
@@ -43,8 +46,16 @@ JOB_TASKS = {
     State.SEARCHING: TaskName.MERGE_TREE,
     State.MERGING: TaskName.MERGE_TREE,
     State.SUMMARISING: TaskName.MERGE_SUMMARISE,
+    State.INDEXING: TaskName.INDEX_FINISH,
+    State.FINISHING: TaskName.INDEX_FINISH,
 }
 NODE_TASKS = {"pending": TaskName.SEARCH_LEAF, "searched": TaskName.RERANK_LEAF, "open": TaskName.PLAN_REFINE}
+#: The same of an item of an ingest. Those that wait in its line are sent by whoever records one; a hand-over is open.
+ITEM_TASKS = {"pending": TaskName.INDEX_DOCUMENTS}
+#: States in which there is nothing to answer with when the deadline has passed.
+_WITHOUT_ANSWER = frozenset({State.QUEUED, State.PLANNING, State.INDEXING, State.FINISHING})
+#: Seconds without a word from a client after which its hand-over is taken to be cut off.
+CLIENT_SILENT_S = 60.0
 
 
 def task_of(view: View, node: str) -> TaskName | None:
@@ -52,7 +63,8 @@ def task_of(view: View, node: str) -> TaskName | None:
 
     A shard of a list counts as a leaf here: its tasks (`OF_SHARD` in the contract) stand in the same queues.
     """
-    return NODE_TASKS.get(view.leaves.get(node, ""))
+    tasks = ITEM_TASKS if view.state is State.INDEXING else NODE_TASKS
+    return tasks.get(view.leaves.get(node, ""))
 
 
 def task_of_job(view: View) -> TaskName:
@@ -81,7 +93,7 @@ def _expired(view: View, world: World) -> Expire | None:
     late = world.now - view.ends_at
     if view.waits:
         return Expire(waited_too_long(view.waits_until - view.created_at)) if late > 0 else None
-    if late > FORCE_AFTER_S and (view.state in {State.QUEUED, State.PLANNING} or late > GIVE_UP_S):
+    if late > FORCE_AFTER_S and (view.state in _WITHOUT_ANSWER or late > GIVE_UP_S):
         return Expire(f"the deadline passed while the job was {view.state.value}")
     return None
 
@@ -104,6 +116,9 @@ def _missing(view: View, world: World) -> Iterator[Missing]:
     if view.state is State.SEARCHING:
         yield from _missing_nodes(view, world)
         return
+    if view.state is State.INDEXING:
+        yield from _missing_items(view, world)
+        return
     task = task_of_job(view)
     why = _lost(view, world, task.value, task)
     if task is TaskName.RERANK_ROOT and why not in {"", WAITED} and view.item(TaskName.MERGE_TREE.value).again:
@@ -125,6 +140,22 @@ def _missing_nodes(view: View, world: World) -> Iterator[Missing]:
     if not any_open and (why := _lost(view, world, TaskName.MERGE_TREE.value, TaskName.MERGE_TREE)):
         # Where the count says otherwise, a leaf was lost: the merge names it as missing.
         yield replace(_merge(view, world, why), force=view.counted_open > 0)
+
+
+def _missing_items(view: View, world: World) -> Iterator[Missing]:
+    """Of an ingest: items that were sent, and its end, also where a client has gone before it closed its hand-over."""
+    open_items = [item for item, state in view.leaves.items() if state not in {*ENDED_LEAVES, "grown"}]
+    for item in open_items:
+        task = task_of(view, item)
+        if task and (why := _lost(view, world, item, task)):
+            yield _again(view, world, item, task, why)
+    finish = TaskName.INDEX_FINISH
+    if not open_items and (why := _lost(view, world, finish.value, finish)):
+        yield replace(_again(view, world, finish.value, finish, why), force=view.counted_open > 0)
+    if open_items == [FIRST] and view.leaves[FIRST] == "open":
+        heard = max(view.item(FIRST).sent_at or 0.0, view.updated_at)
+        if world.now - heard > CLIENT_SILENT_S and (why := _lost(view, world, finish.value, finish)):
+            yield replace(_again(view, world, finish.value, finish, why), why=CLIENT_GONE, force=True)
 
 
 def _unbound(view: View, world: World) -> Iterator[Missing]:

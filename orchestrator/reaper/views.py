@@ -24,7 +24,7 @@ _FIELDS = ("state", "rank", "created_at", "updated_at", "waits_until", "deadline
 #: Seconds after a start of Redis in which a missing heartbeat does not count: the workers have to reconnect first.
 _SETTLING_S = 30
 #: States in which a job has no merged pool, or needs none.
-_WITHOUT_POOL = frozenset({State.QUEUED, State.PLANNING, State.SEARCHING}) | TERMINAL
+_WITHOUT_POOL = frozenset({State.QUEUED, State.PLANNING, State.SEARCHING, State.INDEXING, State.FINISHING}) | TERMINAL
 
 
 @dataclass(frozen=True)
@@ -226,7 +226,8 @@ def _view(jobs: JobStore, job_id: str, job: _Known, place: tuple[object, object,
     fields, guessed = job.fields, job.fields.guessed()
     states = _leaf_states(job.leaves)
     deadline_at = fields.number("deadline_at", 0.0) or None
-    nodes = jobs.nodes(job_id).values() if "waiting" in states.values() else ()
+    bound = "waiting" in states.values() and fields.text("state") == State.SEARCHING
+    nodes = jobs.nodes(job_id).values() if bound else ()
     return View(
         job_id=job_id,
         state=fields.member("state", State),

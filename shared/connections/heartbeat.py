@@ -28,6 +28,7 @@ from shared.connections.process import identity, pid_namespace, stopped
 from shared.models.base import Model
 from shared.settings import Settings
 from shared.settings.fingerprint import fingerprint
+from shared.settings.path_key import reading_place
 
 #: Sorted set: worker id -> its last heartbeat, in seconds of Redis' clock.
 WORKERS = "ramify:workers"
@@ -83,6 +84,7 @@ def _key_part(text: str) -> str:
 class WorkerBeat(Model):
     """A worker's heartbeat as stored. `queues`: those that it takes messages from; `settings`: their fingerprint.
 
+    `reads`: see `reading_place`; empty where it reads no files for a client.
     `threads`: its places for tasks (0: not known); `running`: tasks under way; `longest_s`: how long the first one is.
     """
 
@@ -90,6 +92,7 @@ class WorkerBeat(Model):
     pool: str
     queues: tuple[str, ...]
     settings: dict[str, str] = Field(default_factory=dict)
+    reads: str = ""
     threads: int = 0
     running: int = 0
     longest_s: float = 0.0
@@ -145,7 +148,7 @@ class Heartbeat:
 
     def __init__(self, client: Redis, settings: Settings, queues: tuple[str, ...] = ()) -> None:
         self._client, self._settings, self.queues = client, settings, queues
-        self._said = {"queues": queues, "settings": fingerprint(settings)}
+        self._said = {"queues": queues, "settings": fingerprint(settings), "reads": reading_place(settings)}
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
 

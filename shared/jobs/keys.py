@@ -20,6 +20,8 @@ RECENT = f"{PREFIX}:jobs"
 #: Sorted set: batch id -> creation time.
 BATCHES = f"{PREFIX}:batches"
 ACTIVE = f"{PREFIX}:active"
+#: Hash: id of an open ingest -> its roots, with tenant and namespace, as JSON.
+INGEST_ROOTS = f"{PREFIX}:ingest_roots"
 
 _ticks = Lock()
 _newest = 0
@@ -96,13 +98,15 @@ class BatchKeys:
 
 
 class IngestKeys:
-    """The keys of one ingest."""
+    """The further keys of a job that puts documents in."""
 
-    def __init__(self, ingest_id: str) -> None:
-        tag = f"{PREFIX}:{{{ingest_id}}}"
-        self.inbox = f"{tag}:inbox"  # hash: batch number -> blob of raw documents
-        self.outcomes = f"{tag}:outcomes"  # stream of reports
-        self.work = f"{tag}:work"  # hash: attempts at batches and documents, and deaths (see `work`)
+    def __init__(self, job_id: str) -> None:
+        tag = f"{PREFIX}:{{{job_id}}}"
+        self.inbox = f"{tag}:inbox"  # hash: item -> blob, what is still to be done
+        self.line = f"{tag}:line"  # list: items that wait for their turn
+        self.outcomes = f"{tag}:outcomes"  # capped stream of reports
+        self.failures = f"{tag}:failures"  # capped list: documents that failed, as JSON
+        self.seen = f"{tag}:seen"  # hash: item -> blob, ids for a prune
 
 
 class SessionKeys:
@@ -126,7 +130,7 @@ def _types_of_lane(lane: Lane) -> dict[str, str]:
 
 
 declare(
-    {RECENT: "zset", BATCHES: "zset", ACTIVE: "zset", f"{PREFIX}:idem:*": "string"}
+    {RECENT: "zset", BATCHES: "zset", ACTIVE: "zset", INGEST_ROOTS: "hash", f"{PREFIX}:idem:*": "string"}
     | {AdmissionKeys.under_way: "hash", AdmissionKeys.latest_taken: "hash"}
     | {key: kind for lane in Lane for key, kind in _types_of_lane(lane).items()}
 )

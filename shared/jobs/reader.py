@@ -16,6 +16,7 @@ from shared.jobs.budget import spending
 from shared.jobs.codec import text
 from shared.jobs.fields import Fields, damage_named, damaged, stored
 from shared.jobs.hit_blobs import unpack_answer
+from shared.jobs.ingests import ingest_counts
 from shared.jobs.keys import JobKeys, id_time
 from shared.jobs.states import TERMINAL
 from shared.jobs.tenant_scope import no_such_job
@@ -26,7 +27,9 @@ from shared.models.degraded import codes
 from shared.models.route import Route
 from shared.models.status import Postponement
 
-_STAGES = ("planning_at", "searching_at", "merging_at", "summarising_at", "finished_at")
+_STAGES = (
+    "planning_at", "searching_at", "merging_at", "summarising_at", "indexing_at", "finishing_at", "finished_at"
+)  # fmt: skip
 _BLOCK_MS = 1000
 #: Stands for the state of a job that cannot be read.
 UNREADABLE = "unreadable"
@@ -157,6 +160,7 @@ def _status(job_id: str, raw: Mapping[str, object], warnings: tuple[str, ...]) -
         verdicts=codes(fields.text("verdicts")),
         cost=Cost(**{name: max(0, fields.whole(f"cost:{name}")) for name in Cost.model_fields}),
         budget=_budget(raw, faults),
+        ingest=ingest_counts(fields, raw) if "ingest:files" in raw else None,
         timings_ms=stage_timings(fields),
     )
     unread = tuple(f"Something of this job cannot be read: {fault}." for fault in dict.fromkeys(faults))

@@ -7,13 +7,15 @@ from enum import StrEnum
 
 
 class State(StrEnum):
-    """Where a job stands."""
+    """Where a job stands. One that puts documents in is `indexing` and `finishing` where others search and merge."""
 
     QUEUED = "queued"
     PLANNING = "planning"
     SEARCHING = "searching"
     MERGING = "merging"
     SUMMARISING = "summarising"
+    INDEXING = "indexing"
+    FINISHING = "finishing"
     DONE = "done"
     FAILED = "failed"
     CANCELLED = "cancelled"
@@ -40,10 +42,12 @@ STOPPED = frozenset({State.FAILED, State.CANCELLED, State.EXPIRED})
 
 TRANSITIONS: dict[State, frozenset[State]] = {
     State.QUEUED: frozenset({State.PLANNING}) | STOPPED,
-    State.PLANNING: frozenset({State.SEARCHING}) | STOPPED,
+    State.PLANNING: frozenset({State.SEARCHING, State.INDEXING}) | STOPPED,
     State.SEARCHING: frozenset({State.MERGING}) | STOPPED,
     State.MERGING: frozenset({State.SUMMARISING}) | STOPPED,
     State.SUMMARISING: frozenset({State.DONE}) | STOPPED,
+    State.INDEXING: frozenset({State.FINISHING}) | STOPPED,
+    State.FINISHING: frozenset({State.DONE}) | STOPPED,
     **{state: frozenset() for state in TERMINAL},
 }
 

@@ -21,8 +21,9 @@ from shared.jobs.damaged import DamagedJobs
 from shared.jobs.endings import Endings, Retries
 from shared.jobs.fields import Fields, damage_named, stored
 from shared.jobs.hit_blobs import LostChunkError
+from shared.jobs.ingests import Ingests
 from shared.jobs.job import FIELDS, Job, read_job
-from shared.jobs.keys import ACTIVE, JobKeys, idempotency
+from shared.jobs.keys import ACTIVE, IngestKeys, JobKeys, idempotency
 from shared.jobs.known_content import KnownContent
 from shared.jobs.note import Note
 from shared.jobs.scripts import Scripts, as_json, node_args
@@ -52,6 +53,7 @@ class JobStore:
         self.endings = Endings(client, settings, self.clock, self.admission)
         self.retries = Retries(client, settings)
         self.damaged = DamagedJobs(client, settings, self.clock)
+        self.ingests = Ingests(client, settings, self.clock)
         self._run = Scripts(client)
         self._known = KnownContent()
 
@@ -83,6 +85,7 @@ class JobStore:
             "leaves_done": "0",
             "leaves_failed": "0",
             **budget_fields(request),
+            **({"ingest:files": "0"} if request.ingest else {}),
             **{name: value for name, value in more.items() if value},
         }
         flat, limit_s = [item for pair in fields.items() for item in pair], jobs.queue_limit_of(request.queue_limit_s)
@@ -208,12 +211,22 @@ class JobStore:
 
     def finish(self, job: Job, answer: Answer) -> bool:
         """From summarising to done. True for the one call that ended the job."""
+        own = JobKeys(job.id)
+        packed, verdicts = hit_blobs.pack_answer(answer), ",".join(answer.verdicts)
+        work = [own.candidates, own.results, own.pool, own.chunks]
+        return self._finish(job, work, packed, partial=answer.partial, verdicts=verdicts)
+
+    def finish_ingest(self, job: Job, *, partial: bool) -> bool:
+        """From finishing to done. True for the one call that ended the job."""
+        own = IngestKeys(job.id)
+        return self._finish(job, [own.inbox, own.line, own.seen], b"", partial=partial)
+
+    def _finish(self, job: Job, work: Sequence[str], answer: bytes, *, partial: bool, verdicts: str = "") -> bool:
+        """`work`: keys that go."""
         own, tenant = JobKeys(job.id), job.request.tenant
         place, last = self.admission.place(job.lane, tenant)
-        keys = [own.job, own.answer, own.events, ACTIVE, *place, own.candidates, own.results, own.pool, own.chunks]
-        packed, verdicts = hit_blobs.pack_answer(answer), ",".join(answer.verdicts)
-        args = [*self._head(), packed, int(answer.partial), job.id, tenant, *last, verdicts]
-        ended = bool(self._run("finish", keys, args))
+        keys = [own.job, own.answer, own.events, ACTIVE, *place, *work]
+        ended = bool(self._run("finish", keys, [*self._head(), answer, int(partial), job.id, tenant, *last, verdicts]))
         if ended:
             self.endings.on_end()
         return ended

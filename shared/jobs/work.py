@@ -38,6 +38,7 @@ CLAIMS = {
     TaskName.MERGE_TREE.value: "merging",
     TaskName.RERANK_ROOT.value: "reranking",
     TaskName.MERGE_SUMMARISE.value: "summarising",
+    TaskName.INDEX_FINISH.value: "finishing",
 }
 #: Deaths while the item was its worker's only one that retire it.
 _MIN_SOLE_DEATHS = 2

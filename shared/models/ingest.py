@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Any
 
 from pydantic import ConfigDict, Field
 
 from shared.models.base import Model
+from shared.models.cost import Cost
 
 #: What has a reader; `workers.index.readers` is held to it by a test.
 CODE_SUFFIXES = frozenset({
@@ -30,6 +32,8 @@ TEXT_SUFFIXES = frozenset({".md", ".markdown", ".txt", ".text", ".rst"})
 LINES = frozenset({".jsonl", ".ndjson"})
 BOXES = frozenset({".mbox"})
 SUFFIXES = TEXT_SUFFIXES | LINES | CODE_SUFFIXES | FORMATS.keys()
+#: Files that one request may name as changed; more are a new walk over the root.
+MOST_CHANGED = 5_000
 
 
 class RawDocument(Model):
@@ -37,7 +41,8 @@ class RawDocument(Model):
 
     `identity` makes ids stable (the absolute path); `path` is what a person reads; `source` is the root it was
     ingested from, the scope of a prune; `namespace` keeps corpora of a `tenant` apart. `line_offset` counts the lines
-    before this piece of a JSON Lines file or of a box of mail.
+    before this piece of a JSON Lines file or of a box of mail. `metadata`: what is known of it beside its bytes (title,
+    date, tags, kind, fields of its own), which counts for more than what it says itself.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", ser_json_bytes="base64", val_json_bytes="base64")
@@ -50,6 +55,7 @@ class RawDocument(Model):
     namespace: str = "default"
     tenant: str = "default"
     line_offset: int = Field(default=0, ge=0)
+    metadata: dict[str, Any] = Field(default_factory=dict)
 
 
 class FileHash(Model):
@@ -69,6 +75,41 @@ class FileHashes(Model):
     source: str = Field(min_length=1)
     namespace: str = "default"
     files: tuple[FileHash, ...]
+
+
+class HandedOver(StrEnum):
+    """What a client gives for an ingest: names of files that the index pool reads itself, or the documents' bytes."""
+
+    PATHS = "paths"
+    DOCUMENTS = "documents"
+
+
+class IngestRequest(Model):
+    """What an ingest is of. `sources`: absolute roots, or the name of what pushed documents come from.
+
+    `changed`: of paths, only these files below the one root, and those of them that are gone are removed; none: all
+    below the roots. `prune`: what the store has from the roots beyond what was found there is removed. `seal`: of
+    paths, proof that they were named by somebody who may read the stack's data folder (`shared.settings.path_key`).
+    """
+
+    by: HandedOver
+    sources: tuple[str, ...] = Field(min_length=1, max_length=1000)
+    changed: tuple[str, ...] = Field(default=(), max_length=MOST_CHANGED)
+    prune: bool = False
+    seal: str = ""
+
+
+class FileSpan(Model):
+    """Bytes of a file that are read as one: all of it where `size` is None, else whole lines of a JSON Lines file.
+
+    `ends`: nothing of the file comes behind it.
+    """
+
+    file: str = Field(min_length=1)
+    start: int = Field(default=0, ge=0)
+    size: int | None = Field(default=None, ge=0)
+    line_offset: int = Field(default=0, ge=0)
+    ends: bool = True
 
 
 class DocumentStatus(StrEnum):
@@ -93,3 +134,91 @@ class DocumentOutcome(Model):
     status: DocumentStatus
     chunks: int = Field(default=0, ge=0)
     reason: str = ""
+
+
+class IngestItem(Model):
+    """One piece of an ingest's work, of one source. One of `files` to `removed` is given.
+
+    `files`: to be hashed, and read where the store lacks them. `spans`: to be read and put in. `documents`: the same
+    with their bytes. `hashes`: of files whose bytes the client has, to be told which it has to send. `removed`:
+    identities of documents, and of files, whose documents are to go. `met`: what the client could not read; `ends`: how
+    many files end with `documents`.
+    """
+
+    tenant: str
+    namespace: str = "default"
+    source: str = Field(min_length=1)
+    files: tuple[str, ...] = ()
+    spans: tuple[FileSpan, ...] = ()
+    documents: tuple[RawDocument, ...] = ()
+    hashes: FileHashes | None = None
+    removed: tuple[str, ...] = ()
+    met: tuple[DocumentOutcome, ...] = ()
+    ends: int = 0
+
+    @property
+    def names_files(self) -> bool:
+        """True when a worker is to read files of its machine."""
+        return bool(self.files or self.spans)
+
+    def single(self) -> list[IngestItem]:
+        """An item for each file or document of it that is to be put in; none where it is only one."""
+        spans = [self.model_copy(update={"spans": (span,)}) for span in self.spans]
+        alone = {"met": (), "ends": 0}
+        documents = [self.model_copy(update={"documents": (one,), **alone}) for one in self.documents]
+        if documents:
+            documents[-1] = documents[-1].model_copy(update={"met": self.met, "ends": self.ends})
+        both = [*spans, *documents]
+        return both if len(both) > 1 else []
+
+
+class IngestReport(Model):
+    """What became of one item. `wanted`: numbers of the hashes whose files must be sent; `passed_over`: sentences."""
+
+    item: str
+    outcomes: tuple[DocumentOutcome, ...] = ()
+    wanted: tuple[int, ...] = ()
+    passed_over: tuple[str, ...] = ()
+
+
+class IngestCounts(Model):
+    """How far an ingest is: files found and read (or documents handed over), and documents by what became of them.
+
+    `parts`: seconds of the workers, by what they did.
+    """
+
+    files: int = 0
+    read: int = 0
+    added: int = 0
+    changed: int = 0
+    unchanged: int = 0
+    removed: int = 0
+    failed: int = 0
+    chunks: int = 0
+    parts: dict[str, float] = Field(default_factory=dict)
+
+    @property
+    def said(self) -> str:
+        """In a few words."""
+        failed = f", {self.failed:,} failed" if self.failed else ""
+        return f"{self.read:,} of {self.files:,} files{failed}"
+
+
+class IngestResult(Model):
+    """An ingest as far as it is: its job's state, its counts, and what a person should know.
+
+    `failures`: the first thousand documents that failed; `passed_over`: what was left out, as sentences.
+    """
+
+    job_id: str
+    state: str
+    sources: tuple[str, ...]
+    namespace: str = "default"
+    error: str | None = None
+    partial: bool = False
+    counts: IngestCounts = IngestCounts()
+    failures: tuple[DocumentOutcome, ...] = ()
+    passed_over: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    cost: Cost = Cost()
+    seconds: float = 0.0

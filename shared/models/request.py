@@ -14,6 +14,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, field_validator, mo
 from shared.models.base import Model
 from shared.models.cost import Budget, Cost
 from shared.models.degraded import OnOutage
+from shared.models.ingest import IngestRequest
 from shared.models.plan import Facet, Links, check_links, references
 
 MAX_QUESTION_CHARS = 4000
@@ -260,6 +261,7 @@ class JobRequest(Budget):
     lane: Lane = Lane.INTERACTIVE
     tenant: TenantName = "default"
     idempotency_key: str | None = Field(default=None, min_length=1, max_length=200)
+    ingest: IngestRequest | None = Field(default=None, description="the job puts documents in; set by the client alone")
 
     @field_validator("question")
     @classmethod

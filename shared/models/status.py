@@ -8,6 +8,7 @@ from pydantic import Field
 
 from shared.models.base import Model
 from shared.models.cost import Cost, Spending
+from shared.models.ingest import IngestCounts
 from shared.models.route import Route
 
 
@@ -31,6 +32,7 @@ class JobStatus(Model):
     `retry_of`: the ended job that this one tries again; `retried_as`: the job that tries this one again. `degraded`:
     codes of `Degradation`, for what was made without something; `degraded_at`: the same by item of the job's work.
     `postponed`: items that wait for a server now, where the job was asked for alone.
+    `ingest`: how far it is, of a job that puts documents in.
     It may wait for its turn until `waits_until` and has `deadline_s` seconds from its turn on: before that there is no
     `deadline_at`.
     """
@@ -62,6 +64,7 @@ class JobStatus(Model):
     postponed: dict[str, Postponement] = Field(default_factory=dict)
     cost: Cost = Cost()
     budget: Spending | None = None
+    ingest: IngestCounts | None = None
     timings_ms: dict[str, float] = Field(default_factory=dict)
 
     @property
@@ -313,7 +316,8 @@ class BatchWhy(Model):
 class DeadLetter(Model):
     """One piece of work that is not tried any more.
 
-    `item` is the node, or the step of the whole job, of `job_id`; for a document its path, and `job_id` is the ingest.
+    `item` is the node, or the step of the whole job, of `job_id`; for a document its path, and `job_id` is the job that
+    was to put it in.
     `what` is the subquestion or the document's identity. `proof`: who had it when it died, one line each: Unix
     seconds of the beginning, worker, task.
     """

@@ -250,6 +250,7 @@ class JobSettings(SettingsSection):
         default=120.0, gt=0, le=86_400, description="interactive: seconds from a job's turn to its answer"
     )
     batch_deadline_s: float = Field(default=3600.0, gt=0, le=86_400, description="the same for batch jobs")
+    ingest_deadline_s: float = Field(default=86_400.0, gt=0, le=86_400, description="the same for ingests")
     queue_limit_s: float = Field(
         default=259_200.0, gt=0, le=2_592_000,
         description="seconds that a job may wait for its turn before it expires; half of ttl_s at most",

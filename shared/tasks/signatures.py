@@ -19,6 +19,7 @@ from redis.exceptions import RedisError
 
 from shared.contract import PRIORITY_STEPS, TaskMessage, TaskName
 from shared.jobs import JobStore
+from shared.jobs.ingests import Turn
 from shared.jobs.scripts import grown_branches
 from shared.models import Node, NodeKind
 
@@ -92,6 +93,15 @@ def merge_signature(app: Celery, job_id: str, priority: int, *, force: bool = Fa
         task_signature(app, TaskName.MERGE_SUMMARISE, message, priority),
         app=app,
     )
+
+
+def send_turn(app: Celery, job_id: str, priority: int, turn: Turn) -> None:
+    """Send what follows from a change of an ingest: its next items, or its end where none is open any more."""
+    for item in turn.send:
+        message = TaskMessage(job_id=job_id, node_id=item)
+        task_signature(app, TaskName.INDEX_DOCUMENTS, message, priority).apply_async()
+    if turn.taken and turn.open == 0:
+        task_signature(app, TaskName.INDEX_FINISH, TaskMessage(job_id=job_id), priority).apply_async()
 
 
 def job_chord(app: Celery, job_id: str, priority: int, nodes: Iterable[Node]) -> Signature:

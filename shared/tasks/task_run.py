@@ -23,11 +23,13 @@ from shared.errors import DamagedError, DeadlineError, MessageVersionError, Rami
 from shared.jobs import Job, JobStore, State, connect
 from shared.jobs.budget import Ledger
 from shared.jobs.fields import damage, damage_named
+from shared.jobs.ingests import ItemDone, Turn
 from shared.jobs.note import Note
 from shared.jobs.store import read_node
 from shared.jobs.work import StartedWork
 from shared.models import Cost, JobRequest, Lane, LeafResult, LeafStatus, MergedPool, Node, SearchResult
 from shared.models.degraded import OnOutage
+from shared.models.status import DeadLetter
 from shared.providers.fallbacks import Fallbacks, PostponedError, noting
 from shared.providers.gates.cut_off import calls_of
 from shared.providers.lanes import in_lane
@@ -57,6 +59,8 @@ class TaskRun:
     open_after: list[int] = field(default_factory=list)
     #: For `on_error`: it failed only because the job's time was up.
     out_of_time: bool = False
+    #: For `on_error`: the item has killed too many workers.
+    retired: bool = False
     #: What it found when it began; None outside of a worker.
     begun: StartedWork | None = None
 
@@ -95,6 +99,11 @@ class TaskRun:
         """Put the pool into its final order: the last change of a merge or root rerank."""
         with self._leaving(cost, warnings) as note:
             self.jobs.start_summarising(self.job.id, pool, note)
+
+    def record_item(self, done: ItemDone, cost: Cost | None = None, warnings: Iterable[str] = ()) -> Turn:
+        """Record an item of an ingest: the last change of its task."""
+        with self._leaving(cost, warnings) as note:
+            return self.jobs.ingests.record(self.job.id, self.node_id, done, self.job.request, note)
 
     @contextmanager
     def _leaving(self, cost: Cost | None = None, warnings: Iterable[str] = (), *, last: bool = True) -> Iterator[Note]:
@@ -148,6 +157,8 @@ class TaskRun:
 
 TaskBody = Callable[[TaskRun], None]
 OnError = Callable[[TaskRun, str], None]
+#: What a dead letter about a task's item says, and the document that it is about.
+OnPoison = Callable[[TaskRun, DeadLetter], tuple[DeadLetter, bytes]]
 
 
 class TaskRegistry:
@@ -161,19 +172,31 @@ class TaskRegistry:
         self._ledger = Ledger(self.jobs.client, self.settings, self.jobs.clock)
         self._tracker = WorkTracker(self.jobs)
 
-    def __call__(self, name: TaskName, on_error: OnError) -> Callable[[TaskBody], AnyTask]:
-        """Decorator: register a function as task `name`; `on_error` records its failure."""
+    def __call__(
+        self, name: TaskName, on_error: OnError, on_poison: OnPoison | None = None
+    ) -> Callable[[TaskBody], AnyTask]:
+        """Decorator: register a function as task `name`; `on_error` records its failure.
+
+        `on_poison`: completes the dead letter of an item that has killed too many workers, before `on_error`.
+        """
 
         def register(body: TaskBody) -> AnyTask:
             def run(task: AnyTask, raw: Mapping[str, object]) -> dict[str, str]:
-                return self._run(task, dict(raw), body, on_error)
+                return self._run(task, dict(raw), body, on_error, on_poison)
 
             task: AnyTask = self.app.task(name=name.value, bind=True, shared=False)(run)
             return task
 
         return register
 
-    def _run(self, task: AnyTask, raw: dict[str, object], body: TaskBody, on_error: OnError) -> dict[str, str]:
+    def _run(
+        self,
+        task: AnyTask,
+        raw: dict[str, object],
+        body: TaskBody,
+        on_error: OnError,
+        on_poison: OnPoison | None = None,
+    ) -> dict[str, str]:
         try:
             message = read_message(raw)
         except MessageVersionError as error:
@@ -186,7 +209,7 @@ class TaskRegistry:
                     return {"node": message.node_id or "", "postponed": begun.before.postponed.why}
                 run = TaskRun(task, self.jobs, begun.job, message, self._fallbacks(begun.job), begun=begun)
                 try:
-                    self._run_noted(run, begun, body, on_error)
+                    self._run_noted(run, begun, body, on_error, on_poison)
                 except PostponedError as postponed:
                     return self._postpone(run, postponed)
         except DamagedError as error:
@@ -214,14 +237,18 @@ class TaskRegistry:
         waits = on_outage(job.request, self.settings) is OnOutage.WAIT
         return Fallbacks(time.monotonic() + job.wait_s) if waits else Fallbacks()
 
-    def _run_noted(self, run: TaskRun, begun: StartedWork, body: TaskBody, on_error: OnError) -> None:
+    def _run_noted(
+        self, run: TaskRun, begun: StartedWork, body: TaskBody, on_error: OnError, on_poison: OnPoison | None
+    ) -> None:
         """Raises: PostponedError, DamagedError."""
         with damage_named():
             meter = self._ledger.meter(run.job)
         with metered(meter), tallied(run.tally), in_lane(run.job.lane), calls_of(run.job.id), noting(run.fallbacks):
             with self._failures_recorded(run, on_error):
-                if (reason := self._tracker.poison(begun, run.message, run.task.name)) is not None:
-                    on_error(run, reason)
+                if (dead_letter := self._tracker.poison(begun, run.message, run.task.name)) is not None:
+                    dead_letter, *content = on_poison(run, dead_letter) if on_poison is not None else (dead_letter,)
+                    self._tracker.retire(dead_letter, *content)
+                    on_error(replace(run, retired=True), dead_letter.reason)
                 elif not already_done(run.task.name, begun.node_state):
                     body(run)
             run.annotate()

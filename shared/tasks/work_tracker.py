@@ -30,6 +30,7 @@ _WORKS_ON = {
     TaskName.SEARCH_SHARD.value: {"pending"},
     TaskName.RERANK_COLUMNS.value: {"searched"},
     TaskName.PLAN_REFINE.value: {"open"},
+    TaskName.INDEX_DOCUMENTS.value: {"pending"},
 }
 #: The state that a job is in when the message of a task of the whole job is sent, and until it is taken.
 _SENT_IN = {
@@ -37,6 +38,7 @@ _SENT_IN = {
     TaskName.MERGE_TREE.value: State.SEARCHING,
     TaskName.RERANK_ROOT.value: State.MERGING,
     TaskName.MERGE_SUMMARISE.value: State.SUMMARISING,
+    TaskName.INDEX_FINISH.value: State.INDEXING,
 }
 
 
@@ -91,8 +93,8 @@ class WorkTracker:
             if begun.job is not None and not begun.job.terminal and not begun.ended.is_set():
                 self._end(message.job_id, item, attempt)
 
-    def poison(self, begun: StartedWork, message: TaskMessage, task: str) -> str | None:
-        """Why an item is not to be tried any more: too many workers died at it. Adds a dead letter."""
+    def poison(self, begun: StartedWork, message: TaskMessage, task: str) -> DeadLetter | None:
+        """The dead letter of an item that is not to be tried any more: too many workers died at it."""
         item, deaths, before = message.node_id or task, begun.before.deaths, begun.before.busy
         if before is not None and before.worker not in alive_workers(self._jobs.client, [before.worker]):
             deaths = max(
@@ -109,14 +111,15 @@ class WorkTracker:
         request = begun.job.request
         known = self._jobs.work.items(message.job_id).get(item, WorkItem())
         proof = tuple(str(one) for one in known.proof)
-        self._dead.add(
-            DeadLetter(
-                id=dead_letter_id, kind="work", at=begun.attempt.begun_at, tenant=request.tenant, job_id=message.job_id,
-                item=item, task=task, what=shown(node.query if node else request.question), reason=reason, proof=proof,
-                namespace=request.filters.namespace,
-            )
+        return DeadLetter(
+            id=dead_letter_id, kind="work", at=begun.attempt.begun_at, tenant=request.tenant, job_id=message.job_id,
+            item=item, task=task, what=shown(node.query if node else request.question), reason=reason, proof=proof,
+            namespace=request.filters.namespace,
         )  # fmt: skip
-        return reason
+
+    def retire(self, dead_letter: DeadLetter, content: bytes = b"") -> None:
+        """Keep a dead letter, with the document that it is about."""
+        self._dead.add(dead_letter, content)
 
     def _note_taken(self, begun: StartedWork, task: str, came: Delivery) -> None:
         """Once a second per queue and priority: messages older than this one are no longer in its queue.

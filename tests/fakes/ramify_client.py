@@ -291,7 +291,7 @@ class FakeRamify:
     def session(self, session_id):
         return self.sessions.setdefault((self.tenant, session_id), FakeSession())
 
-    def ingest(self, paths, *, prune=False, namespace="default"):
+    def ingest(self, paths, *, prune=False, namespace="default", deadline_s=None):
         self.options = {"prune": prune, "namespace": namespace, "tenant": self.tenant}
         yield Progress(read=0, total=2, passed_over=("a/link.md: is a link",))
         good = DocumentOutcome(path="a/1.md", doc_id="d1", status=DocumentStatus.ADDED, chunks=3)

@@ -29,7 +29,7 @@ def in_index(module):
         return real(raw, *rest)
     module.read_documents = read_documents
 
-PATCHES = {"workers.search.tasks": in_search, "workers.index.pipeline": in_index}
+PATCHES = {"workers.search.tasks": in_search, "workers.index.readers": in_index}
 
 class Finder(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path, target=None):

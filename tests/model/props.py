@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from orchestrator.reaper.reaper import LOCK, SLOTS
 from shared.contract import TaskMessage
 from shared.jobs.work import StartedWork
+from shared.models.status import DeadLetter
 from shared.tasks.signatures import Delivery
 from shared.tasks.work_tracker import WorkTracker
 from tests.model.fibers import Fiber
@@ -46,8 +47,11 @@ class Watches:
             self._world.current.at = (message.job_id, message.node_id or task)
         return self._mine().tracked(message, task, came)
 
-    def poison(self, begun: StartedWork, message: TaskMessage, task: str) -> str | None:
+    def poison(self, begun: StartedWork, message: TaskMessage, task: str) -> DeadLetter | None:
         return self._mine().poison(begun, message, task)
+
+    def retire(self, dead_letter: DeadLetter) -> None:
+        self._mine().retire(dead_letter)
 
 
 def item_of(task: str, raw: dict[str, Any]) -> tuple[str, str]:

@@ -8,9 +8,11 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path, PurePosixPath
 from threading import Lock
 
 from shared.errors import InputError
+from shared.files import FoundFile
 from shared.models import Chunk, Cost, DocumentOutcome, DocumentStatus, RawDocument
 from shared.models.ingest import FileHashes
 from shared.providers.encoders import Bm25Encoder, DenseEncoder
@@ -20,9 +22,18 @@ from shared.settings.sections import ChunkingSettings
 from shared.store import ChunkPoint, ChunkStore
 from workers.index.chunking import chunk_document
 from workers.index.directories import Directories
-from workers.index.documents import INDEX_VERSION, Document, Markup, document_hash, prune_scope, with_known_origin
+from workers.index.documents import (
+    INDEX_VERSION,
+    Document,
+    Markup,
+    document_hash,
+    document_id,
+    prune_scope,
+    with_known_origin,
+)
 from workers.index.edges import mark_lost_links, update_edges, with_pending
 from workers.index.encoding import CollectionEncoders, EncoderError, KeywordEncoders, dense_vectors, refit
+from workers.index.given_metadata import with_given
 from workers.index.offsets import between
 from workers.index.readers import read_all
 from workers.index.units import Unit, mark_units, split_known, units_of
@@ -53,6 +64,12 @@ def last_of_each(read: Sequence[Document | DocumentOutcome]) -> tuple[list[Docum
     last = {item.doc_id: place for item, place in places}
     kept = [item for place, item in enumerate(read) if not isinstance(item, Document) or last[item.doc_id] == place]
     return kept, {item.doc_id for item, place in places if last[item.doc_id] > place}
+
+
+def _is_below(path: str, shown: Collection[str]) -> bool:
+    """True for a document of one of these files, or of a file in one of these folders."""
+    file = path.partition("#")[0]
+    return path in shown or file in shown or any(str(folder) in shown for folder in PurePosixPath(file).parents)
 
 
 def outcome_of(document: Document, status: DocumentStatus, chunks: int = 0, reason: str = "") -> DocumentOutcome:
@@ -131,7 +148,8 @@ class Indexer:
         if others := {raw.tenant for raw in batch} - {self._store.tenant}:
             raise InputError("tenant", ", ".join(sorted(others)), f"this is the store of {self._store.tenant}")
         with timed("reading"):
-            pieces = read_all(batch, self._sizes.max_document_bytes)
+            read_files = read_all(batch, self._sizes.max_document_bytes)
+            pieces = [(raw, with_given(raw, items)) for raw, items in read_files]
             units = units_of(pieces, self._sizes)
         read, twice = last_of_each([item for _, items in pieces for item in items])
         units = {doc_id: unit for doc_id, unit in units.items() if doc_id not in twice}
@@ -160,6 +178,23 @@ class Indexer:
                 reason = "; ".join(filter(None, (outcome.reason, TWICE)))
                 outcomes[number] = outcome.model_copy(update={"reason": reason})
         return outcomes, cost
+
+    def remove(self, source: str, namespace: str, identities: Collection[str]) -> list[DocumentOutcome]:
+        """Remove the documents of files, of all files below folders, or of other identities. Returns the removed.
+
+        Raises: StoreError or TransientError of the store.
+        """
+        if self._store.info() is None:
+            return []
+        root = Path(source)
+        shown = {FoundFile(root, Path(name)).shown for name in identities if Path(name).is_relative_to(root)}
+        ids = {document_id(name, namespace, self._store.tenant) for name in identities}
+        with self._writing, timed("pruning"):
+            known = self._store.documents(prune_scope(source, namespace))
+            gone = {doc_id: path for doc_id, path in known.items() if doc_id in ids or _is_below(path, shown)}
+            others = self._store.origins([doc_id for doc_id in ids if doc_id not in gone])
+            gone |= {doc_id: path for doc_id, (_, path) in others.items()}
+            return self._drop(gone)
 
     def finish(
         self,
@@ -274,6 +309,10 @@ class Indexer:
             for doc_id, path in self._store.documents(scope).items()
             if doc_id not in keep and path not in files and path.rpartition("#")[0] not in files
         }
+        return self._drop(gone)
+
+    def _drop(self, gone: Mapping[str, str]) -> list[DocumentOutcome]:
+        """Delete documents: id -> path."""
         if gone:
             mark_lost_links(self._store, dict.fromkeys(gone, ()))
             self._store.delete_documents(list(gone))

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from orchestrator.local.checks import Check
     from orchestrator.local.state import StackState
 
-_SLOWEST = 3
 _MARKS = {True: ("ok", "green"), False: ("FAULT", "red"), None: ("-", "dim")}
 Shown = str | int | float | bool | dict[str, float] | None
 
@@ -138,18 +137,3 @@ def draw_settings(rows: Sequence[SettingRow], file: str | None) -> RenderableTyp
 
 def _shown(value: object) -> str:
     return "-" if value in (None, "") else str(value)
-
-
-def draw_ingest(counts: Mapping[str, int]) -> Text:
-    """One line: how many documents ended how, and how many chunks were written."""
-    documents = ", ".join(f"{count} {name}" for name, count in counts.items() if count and name != "chunks")
-    return plain(f"{documents or 'no documents'}; {counts.get('chunks', 0)} chunks written")
-
-
-def draw_pace(files: int, seconds: float, parts: Mapping[str, float]) -> Text:
-    """One line: files a second, and the parts that took most of the workers' time."""
-    pace = f"{files} files in {seconds:.1f} s, {files / seconds:.0f} files/s"
-    total = sum(parts.values())
-    slowest = sorted(parts.items(), key=lambda item: -item[1])[:_SLOWEST] if total > 0 else []
-    shares = ", ".join(f"{name} {spent / total:.0%}" for name, spent in slowest)
-    return plain(f"{pace}; slowest: {shares}" if shares else pace, "dim")

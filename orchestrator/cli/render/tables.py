@@ -9,6 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 
 from orchestrator.cli.render.answer import budget_line, cost_line, times_line
+from orchestrator.cli.render.ingests import by_status, draw_ingest
 from orchestrator.cli.render.tree import state_text
 from orchestrator.cli.text import columns, duration, pairs, plain, snippet, warnings
 from orchestrator.diagnosis.wording import degraded_parts, waiting_for, worker_name
@@ -26,7 +27,10 @@ def draw_jobs(jobs: Sequence[JobStatus], now: float) -> Table:
     for job in jobs:
         age = duration(max(0.0, now - job.created_at) * 1000)
         leaves = f"{job.leaves_done + job.leaves_failed}/{job.leaves_total}"
-        table.add_row(plain(job.job_id), state_text(_outcome(job)), leaves, age, plain(job.question))
+        if job.ingest is not None:
+            leaves = f"{job.ingest.read}/{job.ingest.files} files"
+        failed = f" ({job.ingest.failed:,} failed)" if job.ingest is not None and job.ingest.failed else ""
+        table.add_row(plain(job.job_id), state_text(_outcome(job)), leaves, age, plain(f"{job.question}{failed}"))
     return table
 
 
@@ -41,7 +45,7 @@ def draw_job(job: JobStatus, now: float) -> RenderableType:
         "job": job.job_id,
         "question": job.question,
         "state": state_text(job.state, partial=job.partial),
-        "leaves": f"{job.leaves_done} of {job.leaves_total} answered, {job.leaves_failed} failed",
+        **_extent(job),
         "degraded": plain(degraded_parts(job.degraded, job.degraded_at), "yellow"),
         "waits": plain(
             "\n".join(f"{item}: {waiting_for(wait, now)}" for item, wait in job.postponed.items()), "yellow"
@@ -55,6 +59,14 @@ def draw_job(job: JobStatus, now: float) -> RenderableType:
         "budget": budget_line(job.budget),
     }
     return Group(pairs(rows), *warnings(job.warnings))
+
+
+def _extent(job: JobStatus) -> dict[str, RenderableType | str]:
+    """How far it is: leaves of a question, files and documents of an ingest."""
+    if job.ingest is None:
+        return {"leaves": f"{job.leaves_done} of {job.leaves_total} answered, {job.leaves_failed} failed"}
+    files = f"{job.ingest.read:,} of {job.ingest.files:,} read"
+    return {"files": files, "documents": draw_ingest(by_status(job.ingest))}
 
 
 def retries(status: JobStatus | BatchStatus | Why | BatchWhy) -> dict[str, str]:

@@ -31,6 +31,8 @@ LINES = list(number_questions(["one?"], {}, BatchPosition(read=0, digest="", sou
 #: Every public method of the client, by what it asks for; of `why` and `retry` the id may be a job's or a batch's.
 OF_JOB: Mapping[str, Call] = {
     "cancel": lambda client, id_: client.cancel(id_),
+    "follow_ingest": lambda client, id_: list(client.follow_ingest(id_)),
+    "ingest_result": lambda client, id_: client.ingest_result(id_),
     "result": lambda client, id_: client.result(id_),
     "retry": lambda client, id_: client.retry(id_),
     "rows": lambda client, id_: list(client.rows(id_)),
@@ -59,10 +61,13 @@ OF_DEAD_LETTER: Mapping[str, Call] = {
     "replay": lambda client, id_: client.dead.replay(id_),
 }
 #: What makes something new: tested below, each with and without a tenant's name.
-REQUESTS = {"find", "ingest", "open_batch", "search", "session", "submit", "submit_many"}
+REQUESTS = {
+    "delete", "find", "ingest", "ingest_changes", "open_batch", "search", "session", "start_ingest", "submit",
+    "submit_many", "upsert",
+}  # fmt: skip
 LISTS = {"batches", "jobs", "statuses", "dead"}
 DEAD_LISTS = {"list", "count", "drop", "quarantined"}
-NEUTRAL = {"close", "settings_differ"}
+NEUTRAL = {"close", "reads_by_name", "settings_differ"}
 
 
 @pytest.fixture
@@ -111,8 +116,8 @@ def test_given_another_tenants_job_when_asked_for_then_it_is_an_unknown_id(
 def test_given_its_own_job_when_asked_for_then_it_is_found(acme: Ramify, store: JobStore, name: str) -> None:
     job_id = acme.submit("why?")
     assert WalkedJob(store, job_id).to("summarising").done(partial=True)
-    if name == "rows":
-        with pytest.raises(RamifyError, match="has no list"):
+    if name in {"rows", "ingest_result"}:
+        with pytest.raises(RamifyError, match=r"has no list|is a question"):
             OF_JOB[name](acme, job_id)
     else:
         OF_JOB[name](acme, job_id)
@@ -235,6 +240,10 @@ def test_given_a_bound_client_when_a_request_names_another_tenant_then_it_is_ref
         lambda: acme.search("why?", kept),
         lambda: acme.session("talk", "other"),
         lambda: list(acme.ingest(".", tenant="other")),
+        lambda: acme.start_ingest(".", tenant="other"),
+        lambda: list(acme.ingest_changes(".", [], tenant="other")),
+        lambda: acme.upsert([], source="wiki", tenant="other"),
+        lambda: acme.delete([], source="wiki", tenant="other"),
     ]
     for call in calls:
         with pytest.raises(InputError, match="only the tenant acme may be named here: name that one or none"):
@@ -267,19 +276,17 @@ def test_given_a_bound_client_when_no_tenant_is_named_then_finds_conversations_a
         asked.append(request.tenant)
         raise RamifyError("no pool here")
 
-    class Documents:
-        def __init__(self, *given: object) -> None:
-            asked.append(str(given[-1]))
-
-        def run(self, *_: object, **__: object) -> Iterator[object]:
-            return iter(())
+    def submit(_ingesting: object, _by: object, _sources: object, options: Any) -> str:
+        asked.append(options.tenant)
+        raise RamifyError("no ingest here")
 
     monkeypatch.setattr("orchestrator.searching.call_pool", pool)
-    monkeypatch.setattr("orchestrator.client.Ingest", Documents)
+    monkeypatch.setattr("orchestrator.ingest.Ingesting.submit", submit)
     for client in (acme, ramify):
         with pytest.raises(RamifyError, match="no pool here"):
             client.find("why?")
-        assert list(client.ingest(".")) == []
+        with pytest.raises(RamifyError, match="no ingest here"):
+            list(client.ingest("."))
         asked.append(client.session("talk").tenant)
     assert asked == ["acme"] * 3 + ["default"] * 3
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from threading import Thread
 
 import pytest
 import redis
@@ -17,11 +16,10 @@ from orchestrator.dead_letters import replay_document
 from shared.errors import InputError
 from shared.jobs import JobStore, codec
 from shared.jobs.dead_letters import DeadLetterStore
-from shared.jobs.inbox import DocumentBatch, Inbox, IngestReport
-from shared.models import DocumentOutcome, DocumentStatus, RawDocument
+from shared.models import RawDocument
 from shared.models.status import DeadLetter
 from shared.settings import Settings
-from shared.tasks.app import make_app
+from tests.fakes.index_pool import IndexPool
 from tests.fakes.walked_jobs import WalkedJob
 
 EVIL = "what is \x1b[31mred\x1b[0m \u202eback?"
@@ -50,8 +48,8 @@ def work(job_id: str, item: str = "0.1", tenant: str = "default") -> DeadLetter:
     )  # fmt: skip
 
 
-def document(tenant: str = "default") -> tuple[DeadLetter, bytes]:
-    raw = RawDocument(source="/s", path="a.md", identity="/s/a.md", suffix=".md", content=b"# A\n", tenant=tenant)
+def document(tenant: str = "default", text: str = "# A\n") -> tuple[DeadLetter, bytes]:
+    raw = RawDocument(source="/s", path="a.md", identity="/s/a.md", suffix=".md", content=text.encode(), tenant=tenant)
     dead_letter = DeadLetter(
         id="660b00000000000000001:0/1", kind="document", at=1_795_200_001.0, tenant="default",
         job_id="660b00000000000000001", item="a.md", task="index.documents", what="a.md", reason="it killed its worker",
@@ -137,60 +135,31 @@ def test_dead_letters_are_dropped_by_name_or_all(dead: DeadLetterStore) -> None:
     assert dead.count() == 0
 
 
-def answering(client: redis.Redis, status: DocumentStatus, seen: list[DocumentBatch]) -> Thread:
-    """An index queue that answers two batches: the document's and the order to finish."""
-
-    def run() -> None:
-        for _ in range(400):
-            for name in client.scan_iter("ramify:*:inbox"):
-                inbox = Inbox(client, name.decode().split("{")[1].split("}")[0])
-                for batch in sorted(inbox.waiting()):
-                    if batch == 0:
-                        content = inbox.documents(0)
-                        assert content is not None
-                        seen.append(content)
-                        outcome = DocumentOutcome(path="a.md", doc_id="d", status=status, chunks=1, reason="it is bad")
-                        inbox.report(IngestReport(batch=0, outcomes=(outcome,)))
-                    else:
-                        inbox.report(IngestReport(batch=batch))
-                        return
-            over.wait(0.01)
-
-    from threading import Event
-
-    over = Event()
-    thread = Thread(target=run, daemon=True)
-    thread.start()
-    return thread
-
-
-@pytest.mark.parametrize(("status", "code"), [(DocumentStatus.ADDED, 0), (DocumentStatus.FAILED, 1)])
-def test_a_replayed_document_goes_to_the_index_queue_as_an_ingest_does(
-    dead: DeadLetterStore, client: redis.Redis, status: DocumentStatus, code: int
+@pytest.mark.parametrize("text", ["# A\n", "---\n"])
+def test_a_replayed_document_is_put_in_by_a_job_of_its_own(
+    dead: DeadLetterStore, client: redis.Redis, settings: Settings, text: str
 ) -> None:
-    dead_letter, content = document()
+    dead_letter, content = document(text=text)
     dead.add(dead_letter, content)
-    seen: list[DocumentBatch] = []
-    thread = answering(client, status, seen)
-    done = command("replay", dead_letter.id, "--json")
-    thread.join(timeout=10)
-    assert done.exit_code == code, done.stderr
-    assert [raw.content for raw in seen[0].documents] == [b"# A\n"]
-    assert seen[0].tenant == "default"
-    assert dead.count() == (1 if code else 0), "a dead letter stays until its document is in"
-    if code:
-        assert "it is bad" in done.stderr
+    pool = IndexPool(client, settings, reads=False)
+    with pool.serving():
+        done = command("replay", dead_letter.id, "--json")
+    fails = text != "# A\n"
+    assert done.exit_code == fails, done.stderr
+    assert pool.paths() == ([] if fails else ["a.md"])
+    assert dead.count() == fails, "a dead letter stays until its document is in"
+    if fails:
+        assert "a.md could not be indexed" in done.stderr
     else:
         assert json.loads(done.stdout)["replayed"][0]["document"]["chunks"] == 1
+    pool.close()
 
 
 @pytest.mark.parametrize("content", [b"no blob", document("another")[1]])
 def test_a_damaged_document_or_one_of_another_tenant_is_not_replayed(
-    client: redis.Redis, settings: Settings, content: bytes
+    ramify: Ramify, client: redis.Redis, content: bytes
 ) -> None:
     dead_letter, _ = document()
-    app = make_app(settings)
     with pytest.raises(InputError, match=r"damaged|another tenant"):
-        replay_document(app, client, dead_letter, content)
-    app.close()
-    assert client.llen("index") == 0
+        replay_document(ramify._ingesting, dead_letter, content)
+    assert ramify.jobs() == []

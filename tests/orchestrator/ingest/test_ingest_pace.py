@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from orchestrator.cli.corpus import pace
-from orchestrator.cli.render.system import draw_pace
+from orchestrator.cli.render.ingests import draw_pace
 from orchestrator.ingest import Progress
 
 

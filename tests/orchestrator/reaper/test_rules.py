@@ -70,6 +70,9 @@ def test_what_has_ended_is_settled_whatever_else_holds(state: State) -> None:
         (State.MERGING, FORCE_AFTER_S + 1, Redrive),
         (State.SUMMARISING, GIVE_UP_S - 1, Redrive),
         (State.SUMMARISING, GIVE_UP_S + 1, Expire),
+        (State.INDEXING, FORCE_AFTER_S - 1, Redrive),
+        (State.INDEXING, FORCE_AFTER_S + 1, Expire),
+        (State.FINISHING, FORCE_AFTER_S + 1, Expire),
     ],
 )
 def test_past_the_deadline_a_partial_answer_is_forced_and_without_leaves_the_job_expires(

@@ -12,7 +12,9 @@ import redis
 from shared.errors import RamifyError
 from shared.jobs import STOPPED, TERMINAL, TRANSITIONS, Job, JobReader, JobStore, State, new_id
 from shared.jobs.admission import Enqueued, EnqueueResult
+from shared.jobs.ingests import ItemDone, Turn
 from shared.jobs.keys import ACTIVE, JobKeys
+from shared.jobs.note import Note
 from shared.models import (
     Answer,
     Cost,
@@ -27,6 +29,7 @@ from shared.models import (
     SearchResult,
 )
 from shared.models.degraded import Degradation
+from shared.models.ingest import HandedOver, IngestReport, IngestRequest
 from tests.fakes.walked_jobs import WalkedJob, enter
 
 HIT = Hit(chunk_id="c", doc_id="d", path="a.md", title="A", text="all of it", score=0.5)
@@ -56,22 +59,34 @@ def answer(job: Job) -> Answer:
     return Answer(job_id=job.id, question="why?", state="done", coverage="1 of 1 leaves answered")
 
 
+WALK = IngestRequest(by=HandedOver.PATHS, sources=("/a",))
 STEPS: dict[State, Callable[[JobStore, Job], object]] = {
     State.PLANNING: lambda s, j: s.start_planning(j.id, "planner"),
     State.SEARCHING: lambda s, j: s.start_searching(j.id, [leaf("0.0")]),
     State.MERGING: lambda s, j: (s.record_leaf(j.id, result("0.0")), s.start_merging(j.id, "merger"))[1],
     State.SUMMARISING: lambda s, j: s.start_summarising(j.id, MergedPool()),
+    State.INDEXING: lambda s, j: s.ingests.start(j.id, WALK).taken,
+    State.FINISHING: lambda s, j: (walked(s, j), s.ingests.start_finishing(j.id, "finisher") is not None)[1],
     State.DONE: lambda s, j: s.finish(j, answer(j)),
     **{state: (lambda s, j, state=state: s.stop(j, state, "because")) for state in STOPPED},
 }
 PATH = [State.PLANNING, State.SEARCHING, State.MERGING, State.SUMMARISING, State.DONE]
+#: The same of a job that puts documents in.
+INGEST_PATH = [State.PLANNING, State.INDEXING, State.FINISHING]
 
 
 def bring_to(store: JobStore, job: Job, state: State) -> None:
     if state in STOPPED:
         STEPS[state](store, job)
-    for step in PATH[: PATH.index(state) + 1] if state in PATH else []:
+    path = INGEST_PATH if state in INGEST_PATH[1:] else PATH
+    for step in path[: path.index(state) + 1] if state in path else []:
         STEPS[step](store, job)
+
+
+def walked(store: JobStore, job: Job) -> Turn:
+    """The one item of an ingest without files is done."""
+    done = ItemDone(IngestReport(item="0"))
+    return store.ingests.record(job.id, "0", done, job.request, Note())
 
 
 @pytest.mark.parametrize("origin", list(State))
@@ -85,7 +100,10 @@ def test_only_the_transitions_of_the_table_are_possible(store: JobStore, origin:
     again = {
         State.PLANNING: lambda: store.start_planning(job.id, "another"),
         State.MERGING: lambda: store.start_merging(job.id, "another"),
+        State.FINISHING: lambda: store.ingests.start_finishing(job.id, "another") is not None,
     }
+    if target is State.FINISHING and origin is State.INDEXING:
+        walked(store, job)
     if target is State.MERGING and origin is State.SEARCHING:
         store.record_leaf(job.id, result("0.0"))
     moved = again[target]() if target in again else STEPS[target](store, job)

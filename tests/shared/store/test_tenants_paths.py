@@ -11,10 +11,10 @@ import pytest
 from pydantic import ValidationError
 
 from shared.errors import InputError, TransientError
-from shared.jobs.inbox import DocumentBatch, FinishOrder
 from shared.models import Filters, RawDocument
 from shared.models.enumeration import ValuesRequest
 from shared.models.find import RelatedRequest
+from shared.models.ingest import IngestItem
 from shared.settings import load_settings
 from shared.store import ChunkStore, TenantStores
 from shared.store.collection import Collection
@@ -155,9 +155,10 @@ def test_given_the_view_when_compared_then_it_has_each_way_of_a_store_and_none_o
     assert whole["upsert"] != view["upsert"], "the collection cannot be taken for a view: it wants to know for whom"
 
 
-@pytest.mark.parametrize("model", [DocumentBatch, FinishOrder, ValuesRequest, RelatedRequest, LeafQuery])
+@pytest.mark.parametrize("model", [IngestItem, ValuesRequest, RelatedRequest, LeafQuery])
 def test_given_a_message_between_pools_when_it_names_no_tenant_then_it_is_refused(model: type) -> None:
-    others = {"text": "q", "strategy": "default", "filters": Filters(), "wanted": 1} if model is LeafQuery else {}
+    of_leaf = {"text": "q", "strategy": "default", "filters": Filters(), "wanted": 1}
+    others = {LeafQuery: of_leaf, IngestItem: {"source": "/n"}}.get(model, {})
     model(**others, tenant="a")
     with pytest.raises(ValidationError, match="tenant"):
         model(**others)

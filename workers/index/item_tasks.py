@@ -1,0 +1,97 @@
+"""What the index queue's tasks do for a job, item by item. Holds no store: it is given one's indexer by tenant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from celery import Celery
+
+from shared.errors import RamifyError
+from shared.jobs import codec
+from shared.jobs.ingests import FIRST, ItemDone
+from shared.models import Cost, DocumentOutcome, DocumentStatus, Lane
+from shared.models.ingest import HandedOver, IngestItem, IngestReport
+from shared.models.status import DeadLetter
+from shared.providers.lanes import in_lane
+from shared.tasks.signatures import send_turn
+from shared.tasks.task_run import TaskRun, fail_job
+from workers.index.items import first_document, path_of, walk, work
+from workers.index.pipeline import Indexer, timings
+
+CUT_OFF = "The client has gone before it had handed all documents over, so that nothing was pruned: ingest them again."
+LOST = "Redis lost what was on its way to the index queue: run the ingest again"
+
+
+class ItemTasks:
+    """The bodies of `index.documents` and `index.finish`, and what follows where they fail."""
+
+    def __init__(self, app: Celery, most_bytes: int, indexer_of: Callable[[str], Indexer]) -> None:
+        self._app, self._most_bytes, self._indexer_of = app, most_bytes, indexer_of
+
+    def documents(self, run: TaskRun) -> None:
+        """Do one item. One at which a worker has died is taken apart first, document by document."""
+        with timings() as seconds, in_lane(Lane.BATCH):  # a question does not wait for the passages of an ingest
+            done, cost = self._done(run)
+        self._record(run, replace(done, seconds=seconds), cost)
+
+    def _done(self, run: TaskRun) -> tuple[ItemDone, Cost]:
+        request = run.job.request
+        if run.node_id == FIRST and request.ingest is not None and request.ingest.by is HandedOver.PATHS:
+            run.jobs.ingests.check_seal(run.job.id, request)
+            return walk(run.node_id, request), Cost()
+        content = _content(run)
+        if run.begun is not None and run.begun.before.deaths and (parts := content.single()):
+            return ItemDone(IngestReport(item=run.node_id), content.source, parts=parts), Cost()
+        return work(run.node_id, content, self._indexer_of(request.tenant), self._most_bytes)
+
+    def about_document(self, run: TaskRun, dead_letter: DeadLetter) -> tuple[DeadLetter, bytes]:
+        """The dead letter of an item that has killed its workers, about its document, with the bytes of that."""
+        content = _content(run)
+        if not (content.spans or content.documents):
+            return dead_letter, b""
+        path, raw = path_of(content), first_document(content, self._most_bytes)
+        changes = {"kind": "document", "item": path, "what": path}
+        return dead_letter.model_copy(update=changes), codec.pack(raw) if raw is not None else b""
+
+    def failed(self, run: TaskRun, reason: str) -> None:
+        """A document that kills its workers costs itself alone; where the store refuses, the ingest ends."""
+        content = _content(run) if run.retired else None
+        if content is None or not (content.spans or content.documents):
+            fail_job(run, reason)
+            return
+        outcome = DocumentOutcome(path=path_of(content), status=DocumentStatus.FAILED, reason=reason)
+        report = IngestReport(item=run.node_id, outcomes=(outcome,))
+        self._record(run, ItemDone(report, content.source, read=1, gave_up=True), Cost())
+
+    def _record(self, run: TaskRun, done: ItemDone, cost: Cost) -> None:
+        send_turn(self._app, run.job.id, run.job.rank, run.record_item(done, cost))
+
+    def finish(self, run: TaskRun) -> None:
+        """End an ingest: prune removed files, refit BM25's average length, join links, optimise the store."""
+        job, ingests = run.job, run.jobs.ingests
+        ingest, namespace = job.request.ingest, job.request.filters.namespace
+        whole = ingests.start_finishing(job.id, run.claimant, force=run.message.force)
+        if whole is None or ingest is None:
+            return
+        keep, unreadable = ingests.seen(job.id, ingest.sources) if ingest.prune and whole else (None, [])
+        counts, indexer = ingests.counts(job.id), self._indexer_of(job.request.tenant)
+        with timings() as seconds, in_lane(Lane.BATCH):
+            written = bool(counts.added or counts.changed or counts.removed)
+            removed = indexer.finish(keep, unreadable, namespace, written=written)
+        warnings, cost = indexer.directories.take_report()
+        run.annotate(cost, (*warnings, *([] if whole else [CUT_OFF])))
+        report = IngestReport(item=run.item, outcomes=tuple(removed))
+        ingests.tell(job.id, ItemDone(report, seconds=seconds))
+        run.jobs.finish_ingest(job, partial=bool(counts.failed) or not whole)
+
+
+def _content(run: TaskRun) -> IngestItem:
+    """What the item is of. Raises: RamifyError where that is lost, and for what is not this job's."""
+    content = run.jobs.ingests.content(run.job.id, run.node_id)
+    if content is None:
+        raise RamifyError(LOST)
+    of_job = (run.job.request.tenant, run.job.request.filters.namespace)
+    if (content.tenant, content.namespace) != of_job:
+        raise RamifyError(f"item {run.node_id} is of another tenant or namespace than its job")
+    return content
