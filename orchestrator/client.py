@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from orchestrator.accounting import Accounting
 from orchestrator.batches import BatchIntake
+from orchestrator.corpus import Corpus
 from orchestrator.dead_letters import DeadLetters
 from orchestrator.diagnosis.batch import why_batch, with_waits
 from orchestrator.diagnosis.job import why_job
@@ -121,10 +122,7 @@ class Ramify(Feeding):
         return Submitted(batch_id=batch_id, job_ids=tuple(job_ids), rejected=tuple(rejected), warning=warning)
 
     def open_batch(self, budget: Budget | Mapping[str, Any] | None = None, source: BatchSource | None = None) -> str:
-        """An empty batch, to be filled. `budget`: what all its jobs may spend together; `source`: for `resume_batch`.
-
-        Raises: InputError for a budget that cannot be kept.
-        """
+        """An empty batch; `budget`: what its jobs may spend together; `source`: for `resume_batch`. Raises: InputError."""
         with reachable(self.settings):
             return self._batches.open(budget, source)
 
@@ -162,7 +160,7 @@ class Ramify(Feeding):
             return self._reader.status(job_id)
 
     def statuses(self, job_ids: Sequence[str]) -> list[JobStatus]:
-        """How far these jobs are, in one round trip; those that are gone are left out."""
+        """How far these jobs are, in one round trip, without those that are gone."""
         with reachable(self.settings):
             return self._reader.statuses(self._scope.own_jobs(job_ids))
 
@@ -199,9 +197,8 @@ class Ramify(Feeding):
         return (outage or Outage()).stream(events)
 
     def result(self, job_id: str, *, partial: bool = False) -> Answer:
-        """The answer of a job that is done.
+        """The answer of a job that is done; `partial`: at any state, of the leaves that have answered, without the LLM.
 
-        `partial`: at any state, made of the leaves that have answered, without the LLM; it says which are missing.
         Raises: NotFoundError; RamifyError while there is no answer or when the job ended without one, with `partial`
         when no leaf has answered; NotRunningError when the merge pool, which makes that, does not answer.
         """
@@ -309,10 +306,7 @@ class Ramify(Feeding):
             return bool(self._jobs.endings.stop([job_id], state, reason, unknown=True))
 
     def cancel_batch(self, batch_id: str, reason: str = "cancelled by the caller") -> int:
-        """End all open jobs of a batch; returns how many. One that is still filled takes no more lines.
-
-        Raises: NotFoundError.
-        """
+        """End all open jobs of a batch; returns how many. One still filled takes no more lines. Raises: NotFoundError."""
         with self._own_batch(batch_id):
             self._jobs.batches.cancel(batch_id)
             open_jobs = (job_id for job_id, state in self._jobs.batches.members(batch_id) if not state)
@@ -345,6 +339,11 @@ class Ramify(Feeding):
     def dead(self) -> DeadLetters:
         """The dead letters: `list`, `count`, `get`, `replay`, `drop`."""
         return DeadLetters(self._jobs, Retrying(self._jobs, self._submitter), self._ingesting, self.tenant)
+
+    @property
+    def corpus(self) -> Corpus:
+        """The tenant's documents: `overview`, `documents`, `passage`, `cited`, `text`, `remove`, `export`."""
+        return Corpus(self._app, self.settings, bound_tenant(self.tenant, None), self.result)
 
     def find(self, query: str, **options: Any) -> FindResult:
         """One quick search: no plan, no LLM, no job. `options` are fields of FindRequest.

@@ -11,6 +11,7 @@ Only re-exports. What is not in `__all__` may change without notice.
 """
 
 from orchestrator.client import Ramify
+from orchestrator.corpus import Corpus, CorpusOverview, SourceFreshness
 from orchestrator.dead_letters import DeadLetters, Replayed
 from orchestrator.ingest import Progress
 from orchestrator.intake import BatchFullError, BatchLine, Rejected, Submitted, bounded_lines, read_questions
@@ -54,22 +55,24 @@ from shared.models import (
     Summary,
 )  # fmt: skip
 from shared.models.batch import BatchPosition, BatchSource, LineKind, LineRecord, LineReport
+from shared.models.corpus import DocumentSize, Passage, PassageMark, StoredDocument
 from shared.models.cost import Budget, Spending
 from shared.models.enumeration import ListRow, ListTable
 from shared.models.find import FindRequest, FindResult, MatchedContext, QueryResult, SessionResult
+from shared.models.place import Place
 from shared.models.request import ChatMessage, ContextType, Session, TypedQuery
 from shared.models.status import BatchWhy, DeadLetter, Why
 from shared.settings import Settings, load_settings
 
 __all__ = [
-    "Answer", "BatchCancelledError",
-    "BatchFullError", "BatchLine", "BatchPosition", "BatchSource", "BatchStatus", "BatchWhy", "Budget",
-    "ChatMessage", "Citation", "ContextType", "Cost", "DeadLetter", "DeadLetters", "DocumentOutcome",
-    "DocumentStatus", "Facet", "Filters", "FindRequest", "FindResult", "Hit", "InputError", "JobEvent", "JobList",
-    "JobRequest", "JobStatus", "KeptSession", "Lane", "LaneFullError", "LeafResult", "LeafStatus", "LineKind",
-    "LineRecord", "LineReport", "ListRow", "ListTable", "MatchedContext", "MergedHit", "Node", "NodeKind",
-    "NotFoundError", "NotRunningError", "Outage", "Outcome", "PlanEntry", "PlanFile", "Progress", "QueryResult",
-    "Ramify", "RamifyError", "Rejected", "Replayed", "Retried", "SearchMode", "Session", "SessionResult", "Settings",
-    "SettingsError", "Spending", "State", "Submitted", "Summary", "TypedQuery", "Why", "bounded_lines",
-    "load_settings", "read_questions",
+    "Answer", "BatchCancelledError", "BatchFullError", "BatchLine", "BatchPosition", "BatchSource", "BatchStatus",
+    "BatchWhy", "Budget", "ChatMessage", "Citation", "ContextType", "Corpus", "CorpusOverview", "Cost",
+    "DeadLetter", "DeadLetters", "DocumentOutcome", "DocumentSize", "DocumentStatus", "Facet", "Filters",
+    "FindRequest", "FindResult", "Hit", "InputError", "JobEvent", "JobList", "JobRequest", "JobStatus",
+    "KeptSession", "Lane", "LaneFullError", "LeafResult", "LeafStatus", "LineKind", "LineRecord", "LineReport",
+    "ListRow", "ListTable", "MatchedContext", "MergedHit", "Node", "NodeKind", "NotFoundError", "NotRunningError",
+    "Outage", "Outcome", "Passage", "PassageMark", "Place", "PlanEntry", "PlanFile", "Progress", "QueryResult",
+    "Ramify", "RamifyError", "Rejected", "Replayed", "Retried", "SearchMode", "Session", "SessionResult",
+    "Settings", "SettingsError", "SourceFreshness", "Spending", "State", "StoredDocument", "Submitted", "Summary",
+    "TypedQuery", "Why", "bounded_lines", "load_settings", "read_questions",
 ]  # fmt: skip

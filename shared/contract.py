@@ -54,6 +54,8 @@ class TaskName(StrEnum):
     SEARCH_RELATED = "search.related"
     SEARCH_INFO = "search.info"
     SEARCH_VALUES = "search.values"
+    SEARCH_DOCUMENTS = "search.documents"
+    SEARCH_PASSAGE = "search.passage"
     RERANK_LEAF = "rerank.leaf"
     RERANK_COLUMNS = "rerank.columns"
     RERANK_ROOT = "rerank.root"
@@ -62,6 +64,7 @@ class TaskName(StrEnum):
     MERGE_EARLY = "merge.early"
     INDEX_DOCUMENTS = "index.documents"
     INDEX_FINISH = "index.finish"
+    INDEX_REMOVE = "index.remove"
 
     @property
     def queue(self) -> Queue:

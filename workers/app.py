@@ -20,6 +20,7 @@ app = make_app(
         "workers.search.tasks",
         "workers.enumerate.tasks",
         "workers.index.tasks",
+        "workers.corpus.tasks",
         "workers.rerank.tasks",
         "workers.merge.tasks",
     ),

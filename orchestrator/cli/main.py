@@ -14,7 +14,20 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from orchestrator.cli import ask, batch, cache, check, corpus, dead_letters, evaluate, jobs, search, stack, streams
+from orchestrator.cli import (
+    ask,
+    batch,
+    cache,
+    check,
+    corpus,
+    dead_letters,
+    documents,
+    evaluate,
+    jobs,
+    search,
+    stack,
+    streams,
+)
 from orchestrator.cli.invocation import Invocation, invocation_of, parse_overrides
 from shared.errors import InputError, RamifyError
 from shared.hidden import visible
@@ -108,7 +121,7 @@ app = typer.Typer(
 
 _COMMANDS: tuple[tuple[str, tuple[Callable[..., None], ...]], ...] = (
     ("Stack", (stack.up, stack.down, stack.doctor, stack.config)),
-    ("Corpus", (corpus.ingest, search.find, search.search)),
+    ("Corpus", (corpus.ingest, search.find, search.search, documents.show)),
     ("Questions", (ask.ask, ask.plan, ask.route, batch.batch, check.check)),
     ("Jobs", (jobs.status, jobs.result, jobs.jobs, batch.batches, jobs.why, jobs.cancel, jobs.retry)),
 )
@@ -117,6 +130,7 @@ for panel, commands in _COMMANDS:
         app.command(rich_help_panel=panel)(command)
 app.command("batch report", rich_help_panel="Jobs")(batch.report)
 app.command("eval", rich_help_panel="Corpus")(evaluate.evaluate)
+app.add_typer(documents.corpus, rich_help_panel="Corpus")
 app.add_typer(search.sessions, rich_help_panel="Corpus")
 app.add_typer(dead_letters.dead, rich_help_panel="Jobs")
 app.add_typer(cache.cache, rich_help_panel="Stack")

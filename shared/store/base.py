@@ -8,6 +8,7 @@ from pydantic import Field
 
 from shared.models import Chunk
 from shared.models.base import Model
+from shared.models.corpus import DocumentSize
 from shared.providers.encoders.base import SparseVector
 
 #: Vector names of every collection.
@@ -44,6 +45,7 @@ class ChunkPoint(Model):
     other chunk has been searched for. `fields` are what its document says in lines of name and value, on its first
     chunk (see `shared.store.fields`). `unit` and `unit_size` say what it was read from (see `shared.store.units`).
     `between` is what of the document's text no chunk holds and follows this one, with its offset.
+    `size` is that of its document, on the first chunk.
     """
 
     chunk: Chunk
@@ -59,6 +61,7 @@ class ChunkPoint(Model):
     unit: str = ""
     unit_size: int = Field(default=1, ge=1)
     between: tuple[tuple[int, str], ...] = ()
+    size: DocumentSize | None = None
 
 
 class CollectionInfo(Model):

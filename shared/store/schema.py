@@ -51,6 +51,8 @@ INDEXED = (
 #: What of a chunk only lists read, off the stored payload: a hit would carry it through all of a search for nothing.
 LISTED = frozenset({"definitions", "imports"})
 CHUNK_FIELDS = frozenset(Chunk.model_fields) - {"chunk_id"} - LISTED
+#: The payload field of a first chunk that says what is known of the whole document (`DocumentSize`).
+DOCUMENT = "document"
 #: What ChunkStore reads of a chunk for `document_hashes`, `origins` and `documents`.
 DOCUMENT_FIELDS = ("doc_id", "document_hash", "ordinal", "path", "source")
 #: What most chunks do not have, and is not stored then.
@@ -76,6 +78,7 @@ def payload_of(point: ChunkPoint, tenant: str) -> dict[str, Any]:
     payload |= {TENANT: tenant, "document_hash": point.document_hash, "source": point.source}
     payload |= {"pending": int(point.pending), "unfollowed": list(point.unfollowed), "sought": list(point.sought)}
     payload |= {"fields": list(point.fields)} if point.fields else {}
+    payload |= {DOCUMENT: point.size.model_dump()} if point.size else {}
     payload |= {BETWEEN: packed(point.between)} if point.between else {}
     payload |= {"unit": point.unit, "unit_size": point.unit_size} if point.unit else {}
     if chunk.date is not None:

@@ -13,7 +13,9 @@ from threading import Lock
 
 from shared.errors import InputError
 from shared.files import FoundFile
+from shared.language import question_language
 from shared.models import Chunk, Cost, DocumentOutcome, DocumentStatus, RawDocument
+from shared.models.corpus import DocumentSize
 from shared.models.ingest import FileHashes
 from shared.providers.encoders import Bm25Encoder, DenseEncoder
 from shared.providers.llm.client import LLM
@@ -41,6 +43,8 @@ from workers.index.units import Unit, mark_units, split_known, units_of
 _parts: ContextVar[dict[str, float] | None] = ContextVar("parts", default=None)
 #: Most lines of a document: Markdown is read line by line at about 10 us and 1 kB a line.
 _LINES = {Markup.MARKDOWN: 200_000, Markup.TEXT: 2_000_000, Markup.RST: 500_000}
+#: Characters by which the language of a document is told.
+_LANGUAGE_CHARS = 2000
 #: Most chunks of a document: four times what 10 MB of prose make.
 _CHUNKS = 20_000
 #: Seconds between two flushes: they guard against a power cut, and cost more the more is stored.
@@ -70,6 +74,17 @@ def _is_below(path: str, shown: Collection[str]) -> bool:
     """True for a document of one of these files, or of a file in one of these folders."""
     file = path.partition("#")[0]
     return path in shown or file in shown or any(str(folder) in shown for folder in PurePosixPath(file).parents)
+
+
+def size_of(document: Document, chunks: int) -> DocumentSize:
+    """What is kept of a document as a whole."""
+    language = None if document.markup is Markup.CODE else question_language(document.text[:_LANGUAGE_CHARS])
+    return DocumentSize(
+        characters=len(document.text),
+        chunks=chunks,
+        ingested=int(time.time()),
+        language=language.code if language else "",
+    )
 
 
 def outcome_of(document: Document, status: DocumentStatus, chunks: int = 0, reason: str = "") -> DocumentOutcome:
@@ -236,6 +251,13 @@ class Indexer:
             self._store.flush()
         return removed
 
+    def remove_documents(self, doc_ids: Sequence[str]) -> list[DocumentOutcome]:
+        """Remove documents by id; those that are not stored are passed over. `finish` does what follows from it."""
+        if self._store.info() is None:
+            return []
+        with self._writing:
+            return self._drop({doc_id: path for doc_id, (_, path) in self._store.origins(doc_ids).items()})
+
     def _changes(self, documents: Sequence[Document], exists: bool, done: dict[str, DocumentOutcome]) -> list[Change]:
         """What is new or different; the others get their outcome in `done`."""
         stored = self._store.document_hashes([item.doc_id for item in documents]) if exists and documents else {}
@@ -274,6 +296,7 @@ class Indexer:
                     fields=() if chunk.ordinal else change.document.fields,
                     dense=vector,
                     between=rest,
+                    size=None if chunk.ordinal else size_of(change.document, len(change.chunks)),
                     **encoders.vectors(chunk.full_text),
                     **units[change.document.doc_id].fields() if change.document.doc_id in units else {},
                 )

@@ -15,7 +15,7 @@ from workers.search.resources import search_resources
 _lock = Lock()
 
 
-def _indexer(tenant: str) -> Indexer:
+def indexer_of(tenant: str) -> Indexer:
     """One a tenant, since it orders its writes. `cache` alone would let two threads make one each."""
     with _lock:
         return _new_indexer(tenant)
@@ -28,6 +28,6 @@ def _new_indexer(tenant: str) -> Indexer:
     return Indexer(search_resources().store(tenant), search_resources().dense(), settings, llm)
 
 
-_tasks = ItemTasks(app, registry.settings.chunking.max_document_bytes, _indexer)
+_tasks = ItemTasks(app, registry.settings.chunking.max_document_bytes, indexer_of)
 index_documents = registry(TaskName.INDEX_DOCUMENTS, _tasks.failed, _tasks.about_document)(_tasks.documents)
 index_finish = registry(TaskName.INDEX_FINISH, fail_job)(_tasks.finish)

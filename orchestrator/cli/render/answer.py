@@ -58,6 +58,8 @@ def draw_answer(answer: Answer) -> Iterator[RenderableType]:
     if answer.summary.citations:
         yield from heading("Sources")
         yield _sources(answer)
+        first = answer.summary.citations[0].number
+        yield plain(f"ramify show {answer.job_id}#{first} shows a source in its text", "dim")
     yield from heading("Tree")
     yield draw(of_answer(answer), notes=_best_hits(answer))
     if answer.results or not answer.table:

@@ -1,0 +1,272 @@
+"""The documents of a corpus: what there is, a passage of one, its text; removed, and written out as JSON lines."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, TypeVar
+
+from celery import Celery
+from pydantic import Field
+
+from orchestrator.remote import call_pool
+from shared.contract import TaskName
+from shared.errors import InputError, NotFoundError, RamifyError
+from shared.models import Answer, DocumentOutcome
+from shared.models.base import Model
+from shared.models.corpus import (
+    PAGE,
+    DocumentsReply,
+    DocumentsRequest,
+    Passage,
+    PassageReply,
+    PassageRequest,
+    RemoveReply,
+    RemoveRequest,
+    StoredDocument,
+)
+from shared.settings import Settings
+
+_READ_S, _REMOVE_S = 60.0, 300.0
+#: Candidates that an error names.
+_LISTED = 8
+#: Values of each kind that an overview names; the rest is counted together.
+_NAMED = 50
+Reply = TypeVar("Reply", bound=Model)
+
+
+class SourceFreshness(Model):
+    """The documents of one root: when the newest was written, and how many have a file that is newer, or none.
+
+    `changed` and `gone` None: the root cannot be seen from here.
+    """
+
+    source: str
+    documents: int = 0
+    ingested: int = Field(default=0, description="seconds since 1970; 0: not known")
+    changed: int | None = None
+    gone: int | None = None
+
+
+class CorpusOverview(Model):
+    """Documents counted by kind, folder, format (suffix), language, year of their date and size of their text."""
+
+    documents: int
+    characters: int
+    chunks: int
+    kinds: dict[str, int]
+    folders: dict[str, int]
+    formats: dict[str, int]
+    languages: dict[str, int]
+    years: dict[str, int]
+    sizes: dict[str, int]
+    sources: tuple[SourceFreshness, ...]
+
+
+class Corpus:
+    """One tenant's documents. Every method raises NotRunningError where Redis or the search pool does not answer.
+
+    A document is named by its id, its path, its title, or a part of one of these that only it has.
+    """
+
+    def __init__(self, app: Celery, settings: Settings, tenant: str, answer_of: Callable[[str], Answer]) -> None:
+        self._app, self._settings, self._tenant, self._answer_of = app, settings, tenant, answer_of
+
+    def documents(self, namespace: str | None = None) -> Iterator[StoredDocument]:
+        """All of them, streamed in the order of their ids."""
+        for page in self.pages(namespace):
+            yield from page.documents
+
+    def pages(self, namespace: str | None = None) -> Iterator[DocumentsReply]:
+        """The same page by page; the first one says how many there are."""
+        start, more = "", True
+        while more:
+            wanted = DocumentsRequest(tenant=self._tenant, namespace=namespace, start=start)
+            page = self._ask(TaskName.SEARCH_DOCUMENTS, wanted, DocumentsReply, _READ_S)
+            yield page
+            start, more = page.following, bool(page.following)
+
+    def overview(self, namespace: str | None = None, seen: Callable[[int, int], None] | None = None) -> CorpusOverview:
+        """Everything counted, with flat memory. `seen` is told how many have been read, and of how many."""
+        counts = _Counts()
+        total = 0
+        for page in self.pages(namespace):
+            total = total or page.total
+            for document in page.documents:
+                counts.add(document)
+            if seen is not None:
+                seen(counts.documents, total)
+        return counts.overview()
+
+    def document(self, name: str, namespace: str | None = None) -> StoredDocument:
+        """Raises: NotFoundError; InputError that lists the candidates where several are meant."""
+        return self.passage(name, namespace=namespace, around=0).document
+
+    def passage(self, name: str, *, namespace: str | None = None, **wanted: Any) -> Passage:
+        """A passage with what stands around it; `wanted` are fields of PassageRequest: chunk_id, quote, page, around.
+
+        Raises: as `document`; InputError where the document has no such chunk, quote or page.
+        """
+        request = PassageRequest(tenant=self._tenant, name=name, namespace=namespace, **wanted)
+        reply = self._ask(TaskName.SEARCH_PASSAGE, request, PassageReply, _READ_S)
+        if reply.passage is not None:
+            return reply.passage
+        if reply.bad_input is not None:
+            raise InputError(*reply.bad_input)
+        if not reply.candidates:
+            raise NotFoundError("document", name, "no document has that id, path or title, or a part of them")
+        listed = ", ".join(one.path for one in reply.candidates[:_LISTED])
+        more = " ..." if len(reply.candidates) > _LISTED else ""
+        raise InputError("document", name, f"it may be one of {listed}{more}: give a path or an id")
+
+    def cited(self, job_id: str, number: int, around: int = 600) -> Passage:
+        """The passage that `[number]` of a job's answer stands for. Raises: as `passage`, and of `Ramify.result`."""
+        citations = self._answer_of(job_id).summary.citations
+        found = next((one for one in citations if one.number == number), None)
+        if found is None:
+            known = ", ".join(str(one.number) for one in citations) or "none"
+            raise NotFoundError("citation", f"{job_id}#{number}", f"its answer has {known}")
+        name, quote = found.doc_id or found.path, found.quote or None
+        return self.passage(name, chunk_id=found.chunk_id, quote=quote, around=around)
+
+    def text(self, name: str, namespace: str | None = None) -> str:
+        """The whole extracted text, to which the offsets of chunks and citations refer. Raises: as `passage`."""
+        return self.passage(name, namespace=namespace, whole=True).text
+
+    def remove(self, documents: Iterable[StoredDocument]) -> Iterator[DocumentOutcome]:
+        """Remove documents from the corpus; their files stay, and an ingest would add them again."""
+        namespaces = set[str]()
+        batch: list[str] = []
+        for document in documents:
+            namespaces.add(document.namespace)
+            batch.append(document.doc_id)
+            if len(batch) == PAGE:
+                yield from self._removed(batch, ())
+                batch = []
+        yield from self._removed(batch, tuple(sorted(namespaces)))
+
+    def _removed(self, doc_ids: list[str], ended: tuple[str, ...]) -> tuple[DocumentOutcome, ...]:
+        wanted = RemoveRequest(tenant=self._tenant, doc_ids=tuple(doc_ids), namespaces=ended, last=bool(ended))
+        return self._ask(TaskName.INDEX_REMOVE, wanted, RemoveReply, _REMOVE_S).outcomes
+
+    def chosen(self, names: Iterable[str], namespace: str | None = None) -> list[StoredDocument]:
+        """The documents that names mean; a name that is a folder's means all below it. Raises: as `document`."""
+        found: dict[str, StoredDocument] = {}
+        for name in names:
+            below = f"{name.rstrip('/')}/"
+            inside = [one for one in self.documents(namespace) if one.path.startswith(below)]
+            of_file = (
+                [one for one in self.documents(namespace) if one.path.startswith(f"{name}#")] if not inside else []
+            )
+            for one in inside or of_file or [self.document(name, namespace)]:
+                found[one.doc_id] = one
+        return list(found.values())
+
+    def export(self, to: Path, namespace: str | None = None) -> Iterator[StoredDocument]:
+        """Write all documents with text and metadata as JSON lines that `ingest` reads; yields each one written.
+
+        `to`: a file, or a folder in which `corpus.jsonl` is made. It stands there whole, or not at all.
+        Raises: InputError where nothing can be written there.
+        """
+        file = to / "corpus.jsonl" if to.is_dir() or not to.suffix else to
+        fresh = file.with_name(f".{file.name}.new")
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            with fresh.open("w", encoding="utf-8") as stream:
+                for document in self.documents(namespace):
+                    text = self.text(document.doc_id, namespace)
+                    stream.write(json.dumps(as_line(document, text), ensure_ascii=False) + "\n")
+                    yield document
+            fresh.replace(file)
+        except OSError as error:
+            raise InputError("path", str(file), f"{error.strerror}: name another") from None
+        finally:
+            with suppress(OSError):
+                fresh.unlink()
+
+    def _ask(self, name: TaskName, request: Model, reply: type[Reply], timeout_s: float) -> Reply:
+        found = reply.model_validate_json(call_pool(self._app, self._settings, name, request, timeout_s))
+        if error := getattr(found, "error", None):
+            raise RamifyError(error)
+        return found
+
+
+def as_line(document: StoredDocument, text: str) -> dict[str, Any]:
+    """A line of JSON Lines that an ingest reads back."""
+    said = {"title": document.title, "date": document.date, "tags": list(document.tags), "kind": document.kind}
+    return {"id": document.doc_id, "path": document.path, **{k: v for k, v in said.items() if v}, "text": text}
+
+
+class _Counts:
+    """What is counted of documents, one at a time."""
+
+    def __init__(self) -> None:
+        self.documents = self._characters = self._chunks = 0
+        self._by: dict[str, Counter[str]] = {
+            name: Counter() for name in ("kinds", "folders", "formats", "languages", "years", "sizes")
+        }
+        self._sources: dict[str, SourceFreshness] = {}
+
+    def add(self, document: StoredDocument) -> None:
+        self.documents += 1
+        size = document.size
+        self._characters += size.characters if size else 0
+        self._chunks += size.chunks if size else 0
+        keys = {
+            "kinds": document.kind,
+            "folders": f"{document.path.rpartition('/')[0]}/",
+            "formats": document.suffix or "none",
+            "languages": (size.language if size else "") or "none",
+            "years": (document.date or "none")[:4],
+            "sizes": _size_class(size.characters) if size else "unknown",
+        }
+        for name, key in keys.items():
+            self._by[name][key] += 1
+        known = self._sources.get(document.source) or SourceFreshness(source=document.source)
+        self._sources[document.source] = _fresh(known, document)
+
+    def overview(self) -> CorpusOverview:
+        by = {name: _named(counter) for name, counter in self._by.items()}
+        sources = tuple(sorted(self._sources.values(), key=lambda one: one.source))
+        return CorpusOverview(
+            documents=self.documents, characters=self._characters, chunks=self._chunks, sources=sources, **by
+        )
+
+
+def _fresh(known: SourceFreshness, document: StoredDocument) -> SourceFreshness:
+    ingested = document.size.ingested if document.size else 0
+    changed, gone = known.changed, known.gone
+    root = Path(document.source.removeprefix(f"{document.namespace}:"))
+    if known.documents == 0 and root.exists():
+        changed = gone = 0
+    of_file = document.path.partition("/")[0] == root.name or document.path.partition("#")[0] == root.name
+    if changed is not None and gone is not None and of_file:  # a line of JSON may have a path of its own
+        modified = _modified(root, document.path)
+        changed += modified is not None and bool(ingested) and modified > ingested
+        gone += modified is None
+    return known.but(documents=known.documents + 1, ingested=max(known.ingested, ingested), changed=changed, gone=gone)
+
+
+def _modified(root: Path, path: str) -> float | None:
+    """When a document's file was changed last; None where it is not there."""
+    below = path.partition("#")[0].partition("/")[2]
+    with suppress(OSError):
+        return (root / below if below and root.is_dir() else root).stat().st_mtime
+    return None
+
+
+def _size_class(characters: int) -> str:
+    for limit, name in ((1_000, "below 1,000"), (10_000, "1,000 to 10,000"), (100_000, "10,000 to 100,000")):
+        if characters < limit:
+            return name
+    return "100,000 and more"
+
+
+def _named(counter: Mapping[str, int]) -> dict[str, int]:
+    """The most frequent values, and how many documents have another."""
+    most = Counter(counter).most_common(_NAMED)
+    rest = sum(counter.values()) - sum(count for _, count in most)
+    return {**dict(most), **({"other": rest} if rest else {})}
