@@ -122,7 +122,7 @@ class Ramify(Feeding):
         return Submitted(batch_id=batch_id, job_ids=tuple(job_ids), rejected=tuple(rejected), warning=warning)
 
     def open_batch(self, budget: Budget | Mapping[str, Any] | None = None, source: BatchSource | None = None) -> str:
-        """An empty batch; `budget`: what its jobs may spend together; `source`: for `resume_batch`. Raises: InputError."""
+        """An empty batch; `budget`: what its jobs may spend; `source`: for `resume_batch`. Raises: InputError."""
         with reachable(self.settings):
             return self._batches.open(budget, source)
 
@@ -306,7 +306,7 @@ class Ramify(Feeding):
             return bool(self._jobs.endings.stop([job_id], state, reason, unknown=True))
 
     def cancel_batch(self, batch_id: str, reason: str = "cancelled by the caller") -> int:
-        """End all open jobs of a batch; returns how many. One still filled takes no more lines. Raises: NotFoundError."""
+        """End all open jobs of a batch; returns how many. It takes no more lines then. Raises: NotFoundError."""
         with self._own_batch(batch_id):
             self._jobs.batches.cancel(batch_id)
             open_jobs = (job_id for job_id, state in self._jobs.batches.members(batch_id) if not state)
