@@ -10,12 +10,15 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from shared.grounding.alignment import NEAR, Alignment, Deviation
-from shared.grounding.modality import hedged, quantified, withdrawn
+from shared.grounding.frames import replaced
+from shared.grounding.modality import denied_word, hedged, quantified, withdrawn
 from shared.grounding.names import names
 from shared.grounding.numbers import moved_numbers, numbers
+from shared.grounding.opposites import opposed_table
+from shared.grounding.order import opposite_beside, reversed_order
 from shared.grounding.roles import roles, weighs
 from shared.grounding.texts import CLAUSE_MARKS, Token, TokenKind, TokenText, cjk_pairs, stem_of
-from shared.language import alternatives, derived, languages
+from shared.language import alternatives, derived
 
 #: Group of opposed words -> cell -> the word of it that stands there.
 Cells = dict[int, dict[int, str]]
@@ -133,11 +136,15 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("number", moved_numbers),
     ("withdrawn", withdrawn),
     ("negation", negation),
+    ("negation", denied_word),
     ("opposed", opposed),
+    ("opposed", opposite_beside),
     ("roles", roles),
+    ("roles", reversed_order),
     ("hedged", hedged),
     ("quantity", quantified),
     ("changed", changed),
+    ("replaced", replaced),
     ("coverage", coverage),
 )
 #: What these object to, the passage says otherwise; the others only do not find it.
@@ -191,8 +198,10 @@ def _polarity(found: Alignment) -> str | None:
     if sentence is None:
         return None
     denied = any(token.denies for token in found.claim.tokens)
-    denies = [token for token in sentence if token.denies]
-    if denied and not denies:
+    own = [found.passage.clauses[number] for number in found.evidence]
+    saying = [token for first, last in own for token in found.passage.tokens[first:last]]
+    denies = [token for token in saying if token.denies]
+    if denied and not any(token.denies for token in sentence):
         return "the passage does not deny it"
     if denies and not denied:
         return f"the passage denies it (“{found.passage.text[denies[0].start : denies[0].end]}”)"
@@ -220,18 +229,12 @@ def _around(found: Alignment, span: tuple[int, int], *, claim: bool) -> str:
 
 def _cells(text: str) -> Cells:
     """Group -> cell -> the word of it that stands in `text`."""
-    pattern, cells = _opposed()
+    pattern, cells = opposed_table()
     found: Cells = {}
     for word in pattern.findall(text):
         for group, cell in cells[word]:
             found.setdefault(group, {}).setdefault(cell, word)
     return found
-
-
-def opposite(one: str, other: str) -> bool:
-    """Whether two words, or stems, are opposites."""
-    ours, theirs = (_stem_cells().get(word, {}) for word in (one, other))
-    return any(group in theirs and cells.isdisjoint(theirs[group]) for group, cells in ours.items())
 
 
 def _stands(token: Token, behind: Sequence[Token], found: Alignment) -> bool:
@@ -253,28 +256,5 @@ def _same(token: Token, other: Token) -> bool:
 
 
 @derived
-def _opposed() -> tuple[re.Pattern[str], dict[str, list[tuple[int, int]]]]:
-    cells: dict[str, list[tuple[int, int]]] = {}
-    groups = [group for language in languages() for group in language.claims.opposed]
-    for group, rows in enumerate(groups):
-        for cell, words in enumerate(rows):
-            for word in words:
-                cells.setdefault(word, []).append((group, cell))
-    ordered = sorted(cells, key=len, reverse=True)
-    return re.compile("|".join(rf"\b{re.escape(w)}\b" if w.isascii() else re.escape(w) for w in ordered)), cells
-
-
-@derived
 def _contrast() -> re.Pattern[str]:
     return re.compile(alternatives(lambda language: [language.claims.contrasts]))
-
-
-@derived
-def _stem_cells() -> dict[str, dict[int, set[int]]]:
-    """Stem or CJK word -> the groups of opposed words that it is in, each with its cells."""
-    found: dict[str, dict[int, set[int]]] = {}
-    for word, places in _opposed()[1].items():
-        for group, cell in places:
-            for key in {word, stem_of(word)}:
-                found.setdefault(key, {}).setdefault(group, set()).add(cell)
-    return found

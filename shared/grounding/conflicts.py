@@ -14,11 +14,11 @@ from enum import StrEnum
 from functools import cached_property
 from typing import NamedTuple
 
-from shared.grounding.checks import opposite
 from shared.grounding.modality import quantities_in
 from shared.grounding.nearness import is_year
 from shared.grounding.numbers import Date, agree, dates_of, qualified
 from shared.grounding.numerals import ordinals, unit_behind
+from shared.grounding.opposites import opposite
 from shared.grounding.roles import weighs
 from shared.grounding.texts import Token, TokenKind, TokenText, month_of
 from shared.grounding.tokens import tokens_of

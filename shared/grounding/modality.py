@@ -11,6 +11,8 @@ from shared.language import alternatives, derived, languages
 
 #: A hedge speaks of the word behind it, of so many pairs where characters are not parted by spaces.
 _BEHIND = 3
+#: Tokens before a word in which it may be denied.
+_DENIED = 2
 _APART = re.compile(r"[;；]")
 
 
@@ -57,6 +59,29 @@ def _is_apart(passage: TokenText, one: int, other: int) -> bool:
     first, last = sorted((one, other))
     tokens, end = passage.tokens, passage.clauses[first][1]
     return bool(_APART.search(passage.low, tokens[end - 1].end, tokens[passage.clauses[last][0]].start))
+
+
+def denied_word(found: Alignment) -> str | None:
+    """No word that the claim says is denied in the passage wherever it stands."""
+    claim, passage = found.claim, found.passage
+    if any(token.denies for token in claim.tokens):
+        return None
+    for place, unit in enumerate(claim.units):
+        token = claim.tokens[place]
+        if not unit or token.name or token.value is not None:
+            continue
+        standing = passage.at.get(unit, ())
+        if standing and all(_is_denied(passage, one) for one in standing):
+            return f"the passage denies it (“{passage.slice(max(0, standing[0] - _DENIED), standing[0] + 1)}”)"
+    return None
+
+
+def _is_denied(text: TokenText, place: int) -> bool:
+    """Whether a denial stands right before a word, or with a plain word between them."""
+    reach = 1 if text.tokens[place].kind is TokenKind.CJK else _DENIED
+    before = text.tokens[max(0, place - reach) : place]
+    last = next((n for n in range(len(before) - 1, -1, -1) if before[n].denies), None)
+    return last is not None and all(token.plain or token.denies for token in before[last:])
 
 
 def hedged(found: Alignment) -> str | None:

@@ -37,9 +37,11 @@ def numbers(found: Alignment) -> str | None:
     """Each number of the claim stands in the passage, with its unit and its date."""
     for place, token in enumerate(found.claim.tokens):
         value = token.value
+        written = found.claim.text[token.start : token.end]
+        if value is None and token.kind is TokenKind.NUMBER and token.key not in found.passage.known:
+            return f"{written} is not in the passage"
         if value is None or _is_article(found.claim, place):
             continue
-        written = found.claim.text[token.start : token.end]
         standing = _standing(found, place, value)
         if not standing:
             if value in found.passage.values and place not in found.claim.counted:

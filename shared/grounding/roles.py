@@ -110,6 +110,11 @@ def _turned_round(found: Alignment) -> str | None:
     return None
 
 
+def is_passive(low: str) -> bool:
+    """Whether a text in lower case says who acts behind what is done."""
+    return _passive().search(low) is not None
+
+
 def _other_voice(found: Alignment, first: int, last: int) -> bool:
     """Whether one of claim and clause is in the passive voice and the other is not."""
     voices = [_passive().search(text) is not None for text in (found.claim.low, found.passage.slice(first, last))]

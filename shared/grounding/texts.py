@@ -72,6 +72,14 @@ class TokenText:
         return frozenset(self.keys)
 
     @cached_property
+    def keyed(self) -> dict[str, list[int]]:
+        """The places of each key."""
+        found: dict[str, list[int]] = {}
+        for place, key in enumerate(self.keys):
+            found.setdefault(key, []).append(place)
+        return found
+
+    @cached_property
     def stems(self) -> frozenset[str]:
         """The stems of all words, and the pairs of neighbouring CJK characters."""
         return frozenset(stem_of(key) for key in self.known) | frozenset(cjk_pairs(self.tokens))
@@ -104,6 +112,11 @@ class TokenText:
                 found.append((first, number))
                 first = number
         return found
+
+    @cached_property
+    def clause_of(self) -> list[int]:
+        """For each token, the number of its clause."""
+        return [number for number, (first, last) in enumerate(self.clauses) for _ in range(first, last)]
 
     @cached_property
     def pronouns(self) -> list[int]:
