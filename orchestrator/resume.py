@@ -18,7 +18,7 @@ from shared.jobs import Job, JobReader, JobStore
 from shared.jobs.scripts import grown_branches
 from shared.models import LeafResult, LeafStatus, Node, NodeKind
 from shared.models.route import PlannerName, Route
-from shared.tasks.signatures import merge_signature, node_signature, task_signature
+from shared.tasks.signatures import merge_signature, node_signature, send_chord, task_signature
 from shared.tasks.task_run import TaskRun
 
 #: Retries of retries that are looked through for one that had been planned.
@@ -107,7 +107,7 @@ def resume(run: TaskRun, app: Celery) -> bool:
             jobs.record_leaf(job.id, found.results[name])
         leaves = [node for node in tree.nodes if node.kind is NodeKind.LEAF]
         jobs.retries.record_resumed(job.id, old.id, len(tree.kept), len(leaves))
-        _signature(app, job, tree).apply_async(ignore_result=True)
+        send_chord(app, _signature(app, job, tree))
     return True
 
 

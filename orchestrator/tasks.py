@@ -25,7 +25,7 @@ from shared.models.route import PlannerName, Route
 from shared.providers.fallbacks import Fallbacks, note_reason, noting
 from shared.providers.llm.client import ChatClient
 from shared.tasks.app import settings_of
-from shared.tasks.signatures import add_to_chord, job_chord, merge_signature, node_signature
+from shared.tasks.signatures import add_to_chord, job_chord, merge_signature, node_signature, send_chord
 from shared.tasks.task_run import TaskRegistry, TaskRun, fail_job, remote
 
 registry = TaskRegistry(app)
@@ -62,7 +62,7 @@ def plan_job(run: TaskRun) -> None:
     run.annotate(cost, grown.warnings if listed.nodes else (*listed.warnings, *grown.warnings))
     if run.jobs.start_searching(job.id, grown.nodes):
         work = job_chord(app, job.id, job.rank, grown.nodes) if grown.nodes else merge_signature(app, job.id, job.rank)
-        work.apply_async(ignore_result=True)
+        send_chord(app, work)
 
 
 def _first(run: TaskRun, route: Route) -> tuple[Grown, Cost]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import TypeVar
 
 from pydantic import BaseModel
+from pydantic_core import to_json
 
 M = TypeVar("M", bound=BaseModel)
 _LEVEL = 1  # leaf results are small and short-lived: speed over size
@@ -35,7 +36,10 @@ def pack(model: BaseModel) -> bytes:
 
 def compressed(value: object) -> bytes:
     """The blob of what JSON has a form for. Raises: ValueError for what it has none for, such as NaN."""
-    return compressed_bytes(json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode())
+    data = to_json(value)
+    if b"NaN" in data or b"Infinity" in data:
+        json.dumps(value, allow_nan=False)  # raises for a number; a text may hold the word
+    return compressed_bytes(data)
 
 
 def compressed_bytes(data: bytes) -> bytes:

@@ -6,12 +6,12 @@ A chunk's name is the digest of its content, so what a process has packed or rea
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple, TypeVar
 
 from pydantic import BaseModel, Field, TypeAdapter
+from pydantic_core import from_json
 
 from shared.byte_cache import ByteCache
 from shared.jobs import codec
@@ -103,7 +103,7 @@ def pack_answer(answer: Answer) -> bytes:
         for chunk in known:
             if chunk.ref not in numbers:
                 numbers[chunk.ref] = number = str(len(numbers) + 1)
-                chunks[number] = json.loads(chunk.text)
+                chunks[number] = from_json(chunk.text)
         return [_found(hit, numbers[chunk.ref]) for hit, chunk in zip(hits, known, strict=True)]
 
     results = found(answer.results)
@@ -210,8 +210,8 @@ def _made(kind: type[Hit], names: set[str], known: Mapping[str, dict[str, Any]],
 
 def _as_object(data: bytes, kind: type[BaseModel]) -> dict[str, Any]:
     try:
-        found = json.loads(data)
-    except (ValueError, RecursionError):
+        found = from_json(data)
+    except ValueError:
         found = None
     if not isinstance(found, dict):
         raise ValueError(f"the stored {kind.__name__} is no object")  # noqa: TRY004 - as for any other damage

@@ -14,6 +14,7 @@ from redis.exceptions import ResponseError
 from shared.errors import DamagedError, RamifyError
 from shared.jobs.budget import spending
 from shared.jobs.codec import text
+from shared.jobs.events import events_of
 from shared.jobs.fields import Fields, damage_named, damaged, stored
 from shared.jobs.hit_blobs import unpack_answer
 from shared.jobs.ingests import ingest_counts
@@ -112,11 +113,18 @@ class JobReader:
                 status = self.status(job_id)  # its turn may have come
             for _, entries in reply or []:
                 for entry_id, fields in entries:
-                    after, data = text(entry_id), {text(k): text(v) for k, v in fields.items()}
-                    event = JobEvent(id=after, type=data.pop("type", "unknown"), data=data)
+                    *told, last = events_of(fields) or [{}]
+                    for data in told:  # whoever goes on behind one of them is told all again
+                        yield _event(after, data)
+                    after = text(entry_id)
+                    event = _event(after, last)
                     yield event
                     if event.type == "state" and event.data.get("state") in TERMINAL:
                         return
+
+
+def _event(entry_id: str, data: dict[str, str]) -> JobEvent:
+    return JobEvent(id=entry_id, type=data.pop("type", "unknown"), data=data)
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from shared.jobs.budget import budget_fields, with_default_budget
 from shared.jobs.codec import text
 from shared.jobs.damaged import DamagedJobs
 from shared.jobs.endings import Endings, Retries
+from shared.jobs.events import events_of
 from shared.jobs.fields import Fields, damage_named, stored
 from shared.jobs.hit_blobs import LostChunkError
 from shared.jobs.ingests import Ingests
@@ -330,7 +331,7 @@ class JobStore:
     def events(self, job_id: str, limit: int) -> list[dict[str, str]]:
         """The first `limit` events of a job, oldest first, without waiting for more."""
         entries: Any = self.client.xrange(JobKeys(job_id).events, count=limit)
-        return [{text(name): text(value) for name, value in fields.items()} for _, fields in entries]
+        return [event for _, fields in entries for event in events_of(fields)]
 
     def pool(self, job_id: str) -> MergedPool | None:
         """The merged pool, once there is one; None also for one that cannot be read: it can be merged anew."""

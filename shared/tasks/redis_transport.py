@@ -9,12 +9,16 @@ Installed, as is `shared.tasks.thread_pool`, under the names that kombu and Cele
 from __future__ import annotations
 
 import logging
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from queue import Empty
 from typing import Any
 
 from celery import concurrency
 from kombu.transport import TRANSPORT_ALIASES, redis, virtual
+from kombu.utils.json import dumps
 from kombu.utils.scheduling import priority_cycle
 from redis.backoff import NoBackoff
 from redis.client import PubSub
@@ -45,6 +49,31 @@ declare(
     | {"_kombu.binding_deadlines": "zset"}
     | dict.fromkeys(("_kombu.binding.*", "_kombu.binding_permanent.*"), "set")
 )
+
+
+class _Collected(threading.local):
+    """The messages of a thread that sends several together, by channel and key."""
+
+    messages: dict[tuple[Any, str], list[str]] | None = None
+
+
+_collected = _Collected()
+
+
+@contextmanager
+def sent_together() -> Iterator[None]:
+    """What this thread sends in the block goes into its queues when the block ends, with one command a queue.
+
+    Raises: RedisError at its end. Another broker than Redis sends at once.
+    """
+    _collected.messages = messages = {}
+    try:
+        yield
+    finally:
+        _collected.messages = None
+    for (channel, key), raws in messages.items():
+        with channel.conn_or_acquire() as client:
+            client.lpush(key, *raws)
 
 
 class ReadySub(PubSub):
@@ -97,6 +126,7 @@ class _PatchedChannel:
     """
 
     QoS: Any = LendingQoS
+    _shared_client: Any = None
     #: No unacknowledged messages in Redis.
     ack_emulation = False
     #: The last BRPOP found a key of a wrong type.
@@ -105,6 +135,23 @@ class _PatchedChannel:
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.QoS = LendingQoS  # without emulation kombu takes its plain one
+
+    def _put(self: Any, queue: str, message: Any, **kwargs: Any) -> None:
+        messages = _collected.messages
+        if messages is None:
+            super()._put(queue, message, **kwargs)  # type: ignore[misc]
+            return
+        key = self._q_for_pri(queue, self._get_message_priority(message, reverse=False))
+        messages.setdefault((self, key), []).append(dumps(message))
+
+    def _create_client(self: Any, asynchronous: bool = False) -> Any:
+        """Kombu makes one for each command; those that are not of the event loop share one a pool of connections."""
+        if asynchronous:
+            return super()._create_client(asynchronous=True)  # type: ignore[misc]
+        pool = self.pool
+        if self._shared_client is None or self._shared_client.connection_pool is not pool:
+            self._shared_client = super()._create_client()  # type: ignore[misc]
+        return self._shared_client
 
     def _restore(self: Any, message: Any, leftmost: bool = False) -> None:
         """Put back what a worker has taken and not done when it ends; to be taken first, unlike kombu's own."""

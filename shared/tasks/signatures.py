@@ -22,6 +22,7 @@ from shared.jobs import JobStore
 from shared.jobs.ingests import Turn
 from shared.jobs.scripts import grown_branches
 from shared.models import Node, NodeKind
+from shared.tasks.redis_transport import sent_together
 
 if TYPE_CHECKING:
     AnyTask = Task[..., Any]
@@ -111,6 +112,22 @@ def job_chord(app: Celery, job_id: str, priority: int, nodes: Iterable[Node]) ->
     ready = (node for node in nodes if not node.depends_on and node.id not in grown)
     header = [node_signature(app, job_id, priority, node) for node in ready]
     return chord(header, merge_signature(app, job_id, priority), app=app)
+
+
+def send_chord(app: Celery, work: Signature) -> None:
+    """Send the members of a chord, together; or `work` that is none. Raises: RedisError, OperationalError.
+
+    The messages are those of Celery, which clones and freezes each signature before: nobody waits for their results.
+    """
+    if not isinstance(work, chord):
+        work.apply_async(ignore_result=True)
+        return
+    untyped: Any = work
+    with app.producer_or_acquire(), sent_together():
+        for member in untyped.tasks:
+            first, *rest = member.tasks if isinstance(member, chain) else (member,)
+            (rest or [first])[-1].set(chord=untyped.body)
+            first.apply_async(chain=rest[::-1])
 
 
 def skip_next(task: AnyTask, name: TaskName) -> None:

@@ -8,10 +8,11 @@
 -- with while_open
 local state, deadline_s = unpack(redis.call('HMGET', KEYS[1], 'state', 'deadline_s'))
 if not may_become(state, 'searching') then return 0 end
-local leaves, open, nodes, states, sent = 0, 0, {}, {}, {}
+local leaves, open, nodes, states, sent, told = 0, 0, {}, {}, {}, {}
 for i = 4, #ARGV, 3 do
   nodes[#nodes + 1], nodes[#nodes + 2] = ARGV[i], ARGV[i + 2]
   states[#states + 1], states[#states + 2] = ARGV[i], ARGV[i + 1]
+  told[#told + 1] = ARGV[i + 2]
   sent[#sent + 1], sent[#sent + 2] = 'sent:' .. ARGV[i], ARGV[1]
   if ARGV[i + 1] ~= 'grown' then
     open = open + 1
@@ -27,6 +28,6 @@ for i = 6, 7 do redis.call('HSET', KEYS[i], '', '') end  -- so that their TTL is
 redis.call('HSET', KEYS[1], 'state', 'searching', 'searching_at', ARGV[1], 'updated_at', ARGV[1],
   'leaves_total', leaves, 'leaves_done', 0, 'leaves_failed', 0, 'open', open)
 emit(KEYS[4], ARGV[3], 'type', 'state', 'state', 'searching')
-for i = 4, #ARGV, 3 do emit(KEYS[4], ARGV[3], 'type', 'node', 'node', ARGV[i + 2]) end
+if #told > 0 then emit(KEYS[4], ARGV[3], 'type', 'nodes', 'nodes', '[' .. table.concat(told, ',') .. ']') end
 for i = 2, 7 do redis.call('EXPIRE', KEYS[i], while_open(ARGV[2], deadline_s)) end
 return 1

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import redis
 
+from shared.jobs.events import events_of
 from tests.faults.harness.kills import LEAF_TASKS, Kill, Piece
 
 TERMINAL = ("done", "failed", "cancelled", "expired")
@@ -57,7 +58,7 @@ def seen(client: redis.Redis, job_ids: Iterable[str]) -> dict[str, Seen]:
             pipe.xrange(f"{tag}:events")
             pipe.exists(f"{tag}:answer")
             fields, leaves, work, events, answered = pipe.execute()
-        read = [(int(entry.split(b"-")[0]) / 1000, _plain(data)) for entry, data in events]
+        read = [(int(entry.split(b"-")[0]) / 1000, told) for entry, data in events for told in events_of(data)]
         found[job_id] = Seen(job_id, _plain(fields), _plain(leaves), _plain(work), read, bool(answered))
     return found
 

@@ -30,6 +30,7 @@ from shared.models import (
 )
 from shared.models.degraded import Degradation
 from shared.models.ingest import HandedOver, IngestReport, IngestRequest
+from shared.models.status import JobEvent
 from tests.fakes.walked_jobs import WalkedJob, enter
 
 HIT = Hit(chunk_id="c", doc_id="d", path="a.md", title="A", text="all of it", score=0.5)
@@ -358,6 +359,19 @@ def searching(store: JobStore, *nodes: Node) -> Job:
     store.start_planning(job.id, "t")
     store.start_searching(job.id, nodes)
     return job
+
+
+def test_the_first_nodes_are_told_one_by_one_and_again_behind_all_but_the_last(store: JobStore) -> None:
+    nodes = [leaf("0.0"), leaf("0.1"), leaf("0.2")]
+    job, reader = searching(store, *nodes), JobReader(store.client)
+
+    def told(after: str) -> list[JobEvent]:
+        return [event for event in reader.events(job.id, 0.05, after) if event.type == "node"]
+
+    first = told("0")
+    assert [Node.model_validate_json(event.data["node"]) for event in first] == nodes
+    assert [event.data for event in told(first[0].id)] == [event.data for event in first]
+    assert told(first[-1].id) == []
 
 
 def test_a_leaf_that_waits_counts_as_open_and_takes_nothing(store: JobStore) -> None:

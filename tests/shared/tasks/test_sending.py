@@ -17,7 +17,7 @@ from shared.models import Facet, Node
 from shared.settings import Settings
 from shared.tasks.app import App, make_app
 from shared.tasks.result_backend import LAST
-from shared.tasks.signatures import job_chord
+from shared.tasks.signatures import job_chord, send_chord
 from tests.support.waiting import until
 
 #: Kombu leaves the sockets of a pool that is thrown away to the garbage collector.
@@ -48,7 +48,7 @@ def test_given_more_threads_than_producers_when_all_send_chords_then_none_waits_
 
     def send(_: int) -> None:
         together.wait(30)
-        job_chord(app, JOB, 0, NODES).apply_async()
+        send_chord(app, job_chord(app, JOB, 0, NODES))
 
     pool = ThreadPoolExecutor(threads)
     try:
@@ -63,12 +63,14 @@ def test_given_a_pool_that_is_used_up_when_a_thread_sends_then_it_does_not_wait_
     app.conf.broker_pool_limit = 1
     app.conf.broker_pool_acquire_timeout = 0.2
     with ThreadPoolExecutor(1) as other, app.producer_or_acquire(), pytest.raises(Exception, match="Timed out"):
-        other.submit(job_chord(app, JOB, 0, NODES).apply_async).result(timeout=30)
+        other.submit(send_chord, app, job_chord(app, JOB, 0, NODES)).result(timeout=30)
 
 
 def test_a_chord_that_was_sent_leaves_no_subscription_and_no_counter(app: App, client: redis.Redis) -> None:
-    job_chord(app, JOB, 0, NODES).apply_async(ignore_result=True)
+    before = client.info("commandstats").get("cmdstat_lpush", {"calls": 0})["calls"]
+    send_chord(app, job_chord(app, JOB, 0, NODES))
     assert client.pubsub_channels() == []
+    assert client.info("commandstats")["cmdstat_lpush"]["calls"] == before + 1, "all members with one command"
     assert not client.keys("celery-task*")
     assert client.llen("search") == len(NODES)
 
@@ -84,7 +86,7 @@ def test_the_body_is_sent_once_behind_the_member_that_says_it_was_the_last(app: 
     for name, body in ((TaskName.SEARCH_LEAF, search), (TaskName.RERANK_LEAF, rerank)):
         app.task(name=name.value, shared=False)(body)
     with start_worker(app, pool="solo", perform_ping_check=False, queues=["search", "rerank"]):
-        job_chord(app, JOB, 0, NODES).apply_async()
+        send_chord(app, job_chord(app, JOB, 0, NODES))
         until(lambda: client.get("members") == b"3" and client.llen("merge") == 1, 20)
         time.sleep(0.2)
     assert client.llen("merge") == 1
