@@ -66,7 +66,8 @@ def sent_together() -> Iterator[None]:
 
     Raises: RedisError at its end. Another broker than Redis sends at once.
     """
-    _collected.messages = messages = {}
+    messages: dict[tuple[Any, str], list[str]] = {}
+    _collected.messages = messages
     try:
         yield
     finally:

@@ -125,7 +125,8 @@ def send_chord(app: Celery, work: Signature) -> None:
     untyped: Any = work
     with app.producer_or_acquire(), sent_together():
         for member in untyped.tasks:
-            first, *rest = member.tasks if isinstance(member, chain) else (member,)
+            steps: list[Any] = list(member.tasks) if isinstance(member, chain) else [member]
+            first, *rest = steps
             (rest or [first])[-1].set(chord=untyped.body)
             first.apply_async(chain=rest[::-1])
 
