@@ -25,6 +25,8 @@ _WORD, _PLAIN, _CHARACTER, _PLAIN_CHARACTER = 1.0, 0.5, 0.5, 0.25
 #: What a frame weighs at least: of a name or number of the passage, of a word that it has not; on one side alone.
 _KNOWN, _FOREIGN, _ALONE, _ALONE_CJK, _NEXT = 1.25, 1.5, 1.5, 2.0, 1.0
 _FOREIGN_CJK = 2.0
+#: A number stands beside its unit in any case.
+_NEXT_NUMBER, _NEXT_UNIT = 2.0, 1.5
 #: Places of a frame that are looked at.
 _PLACES = 16
 #: A word of English that acts is told in other words more often than one that names.
@@ -131,7 +133,7 @@ def _stands_so(claim: TokenText, said: _Run, passage: TokenText) -> bool:
                 if _ends(claim, said.end) or _ends(passage, place + size)
                 else (_weight_of(claim, said.end, passage, place + size, 1))
             )
-            if left + right >= _NEXT:
+            if left + right >= (_NEXT if claim.tokens[said.start].value is None else _NEXT_NUMBER):
                 return True
     return False
 
@@ -151,7 +153,8 @@ def _before_it(claim: TokenText, said: _Run, passage: TokenText) -> Iterator[_Ru
             size += 1
         run = _Run(max(0, place - size), place)
         right = _weight_of(claim, behind, passage, place, 1)
-        if right < (_NEXT if counted else _ALONE_CJK) or not place or _parted(passage, place - 1):
+        least = _NEXT_UNIT if said.end - 1 in claim.counted else _NEXT if counted else _ALONE_CJK
+        if right < least or not place or _parted(passage, place - 1):
             continue
         own = first.value is not None or (_owns(passage, run) if counted else _begins(passage, run.start))
         if own and not passage.tokens[run.start].plain:
