@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from orchestrator.accounting import Accounting
 from orchestrator.batches import BatchIntake
-from orchestrator.corpus import Corpus
+from orchestrator.corpus import Corpus, last_ingests
 from orchestrator.dead_letters import DeadLetters
 from orchestrator.diagnosis.batch import why_batch, with_waits
 from orchestrator.diagnosis.job import why_job
@@ -343,7 +343,9 @@ class Ramify(Feeding):
     @property
     def corpus(self) -> Corpus:
         """The tenant's documents: `overview`, `documents`, `passage`, `cited`, `text`, `remove`, `export`."""
-        return Corpus(self._app, self.settings, bound_tenant(self.tenant, None), self.result)
+        tenant = bound_tenant(self.tenant, None)
+        ingests = partial(last_ingests, self._redis, self._ingesting, tenant)
+        return Corpus(self._app, self.settings, tenant, self.result, ingests)
 
     def find(self, query: str, **options: Any) -> FindResult:
         """One quick search: no plan, no LLM, no job. `options` are fields of FindRequest.

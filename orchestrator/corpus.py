@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 from celery import Celery
 from pydantic import Field
+from redis import Redis
 
+from orchestrator.ingest import Ingesting
 from orchestrator.remote import call_pool
 from shared.contract import TaskName
 from shared.errors import InputError, NotFoundError, RamifyError
+from shared.jobs import reachable
+from shared.jobs.job_list import JobFilter, newest_jobs
 from shared.models import Answer, DocumentOutcome
 from shared.models.base import Model
 from shared.models.corpus import (
@@ -28,9 +32,12 @@ from shared.models.corpus import (
     RemoveRequest,
     StoredDocument,
 )
+from shared.models.ingest import IngestResult
 from shared.settings import Settings
 
 _READ_S, _REMOVE_S = 60.0, 300.0
+#: Jobs among which the last ingests are sought, and how many of those are looked at.
+_NEWEST_JOBS, _MOST_INGESTS = 500, 50
 #: Candidates that an error names.
 _LISTED = 8
 #: Values of each kind that an overview names; the rest is counted together.
@@ -51,12 +58,22 @@ class SourceFreshness(Model):
     gone: int | None = None
 
 
+class IngestFailures(Model):
+    """What failed in the last ingest of some roots: how many documents, and the first thousand of them."""
+
+    job_id: str
+    sources: tuple[str, ...]
+    failed: int
+    documents: tuple[DocumentOutcome, ...]
+
+
 class CorpusOverview(Model):
     """Documents counted by kind, folder, format (suffix), language, year of their date and size of their text."""
 
     documents: int
     characters: int
     chunks: int
+    namespaces: dict[str, int]
     kinds: dict[str, int]
     folders: dict[str, int]
     formats: dict[str, int]
@@ -64,19 +81,30 @@ class CorpusOverview(Model):
     years: dict[str, int]
     sizes: dict[str, int]
     sources: tuple[SourceFreshness, ...]
+    failures: tuple[IngestFailures, ...] = ()
 
 
 class Corpus:
     """One tenant's documents. Every method raises NotRunningError where Redis or the search pool does not answer.
 
     A document is named by its id, its path, its title, or a part of one of these that only it has.
+    `namespace` None: any.
     """
 
-    def __init__(self, app: Celery, settings: Settings, tenant: str, answer_of: Callable[[str], Answer]) -> None:
-        self._app, self._settings, self._tenant, self._answer_of = app, settings, tenant, answer_of
+    def __init__(
+        self,
+        app: Celery,
+        settings: Settings,
+        tenant: str,
+        answer_of: Callable[[str], Answer],
+        ingests: Callable[[], Iterable[IngestResult]],
+    ) -> None:
+        """`answer_of` gives a job's answer, `ingests` the last ones of the tenant that have ended."""
+        self._app, self._settings, self._tenant = app, settings, tenant
+        self._answer_of, self._ingests = answer_of, ingests
 
     def documents(self, namespace: str | None = None) -> Iterator[StoredDocument]:
-        """All of them, streamed in the order of their ids."""
+        """All of them, or those of a namespace, streamed in the order of their ids."""
         for page in self.pages(namespace):
             yield from page.documents
 
@@ -99,7 +127,12 @@ class Corpus:
                 counts.add(document)
             if seen is not None:
                 seen(counts.documents, total)
-        return counts.overview()
+        failed = (one for one in self._ingests() if one.counts.failed and namespace in {None, one.namespace})
+        failures = tuple(
+            IngestFailures(job_id=one.job_id, sources=one.sources, failed=one.counts.failed, documents=one.failures)
+            for one in failed
+        )
+        return counts.overview(failures)
 
     def document(self, name: str, namespace: str | None = None) -> StoredDocument:
         """Raises: NotFoundError; InputError that lists the candidates where several are meant."""
@@ -118,7 +151,7 @@ class Corpus:
             raise InputError(*reply.bad_input)
         if not reply.candidates:
             raise NotFoundError("document", name, "no document has that id, path or title, or a part of them")
-        listed = ", ".join(one.path for one in reply.candidates[:_LISTED])
+        listed = ", ".join(_named_apart(reply.candidates)[:_LISTED])
         more = " ..." if len(reply.candidates) > _LISTED else ""
         raise InputError("document", name, f"it may be one of {listed}{more}: give a path or an id")
 
@@ -153,17 +186,16 @@ class Corpus:
         return self._ask(TaskName.INDEX_REMOVE, wanted, RemoveReply, _REMOVE_S).outcomes
 
     def chosen(self, names: Iterable[str], namespace: str | None = None) -> list[StoredDocument]:
-        """The documents that names mean; a name that is a folder's means all below it. Raises: as `document`."""
+        """The documents that names mean; that of a folder, or of a file of several, means all in it. Raises: as `document`."""
         found: dict[str, StoredDocument] = {}
-        for name in names:
-            below = f"{name.rstrip('/')}/"
-            inside = [one for one in self.documents(namespace) if one.path.startswith(below)]
-            of_file = (
-                [one for one in self.documents(namespace) if one.path.startswith(f"{name}#")] if not inside else []
-            )
-            for one in inside or of_file or [self.document(name, namespace)]:
+        starts = {name: (f"{name.rstrip('/')}/", f"{name}#") for name in names}
+        unmet = set(starts)
+        for one in self.documents(namespace):
+            if met := {name for name, of_name in starts.items() if one.path.startswith(of_name)}:
                 found[one.doc_id] = one
-        return list(found.values())
+                unmet -= met
+        named = [self.document(name, namespace) for name in sorted(unmet)]
+        return list((found | {one.doc_id: one for one in named}).values())
 
     def export(self, to: Path, namespace: str | None = None) -> Iterator[StoredDocument]:
         """Write all documents with text and metadata as JSON lines that `ingest` reads; yields each one written.
@@ -194,6 +226,15 @@ class Corpus:
         return found
 
 
+def _named_apart(documents: Sequence[StoredDocument]) -> list[str]:
+    """Their paths; where two have the same one, in two namespaces, with namespace and id."""
+    paths = Counter(one.path for one in documents)
+    return [
+        one.path if paths[one.path] == 1 else f"{one.path} (namespace {one.namespace}, {one.doc_id})"
+        for one in documents
+    ]
+
+
 def as_line(document: StoredDocument, text: str) -> dict[str, Any]:
     """A line of JSON Lines that an ingest reads back."""
     said = {"title": document.title, "date": document.date, "tags": list(document.tags), "kind": document.kind}
@@ -206,7 +247,7 @@ class _Counts:
     def __init__(self) -> None:
         self.documents = self._characters = self._chunks = 0
         self._by: dict[str, Counter[str]] = {
-            name: Counter() for name in ("kinds", "folders", "formats", "languages", "years", "sizes")
+            name: Counter() for name in ("namespaces", "kinds", "folders", "formats", "languages", "years", "sizes")
         }
         self._sources: dict[str, SourceFreshness] = {}
 
@@ -216,6 +257,7 @@ class _Counts:
         self._characters += size.characters if size else 0
         self._chunks += size.chunks if size else 0
         keys = {
+            "namespaces": document.namespace,
             "kinds": document.kind,
             "folders": f"{document.path.rpartition('/')[0]}/",
             "formats": document.suffix or "none",
@@ -228,12 +270,24 @@ class _Counts:
         known = self._sources.get(document.source) or SourceFreshness(source=document.source)
         self._sources[document.source] = _fresh(known, document)
 
-    def overview(self) -> CorpusOverview:
+    def overview(self, failures: tuple[IngestFailures, ...]) -> CorpusOverview:
         by = {name: _named(counter) for name, counter in self._by.items()}
         sources = tuple(sorted(self._sources.values(), key=lambda one: one.source))
         return CorpusOverview(
-            documents=self.documents, characters=self._characters, chunks=self._chunks, sources=sources, **by
-        )
+            documents=self.documents, characters=self._characters, chunks=self._chunks, sources=sources,
+            failures=failures, **by,
+        )  # fmt: skip
+
+
+def last_ingests(client: Redis, ingesting: Ingesting, tenant: str) -> list[IngestResult]:
+    """The last ingest that has ended of each root, among the tenant's newest jobs."""
+    with reachable(ingesting.jobs.settings):
+        found: dict[tuple[Any, ...], IngestResult] = {}
+        for status in newest_jobs(client, _NEWEST_JOBS, JobFilter(tenant=tenant)):
+            if status.ingest is not None and status.terminal and len(found) < _MOST_INGESTS:
+                result = ingesting.result(status.job_id)
+                found.setdefault((result.sources, result.namespace), result)
+    return list(found.values())
 
 
 def _fresh(known: SourceFreshness, document: StoredDocument) -> SourceFreshness:

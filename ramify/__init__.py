@@ -11,7 +11,7 @@ Only re-exports. What is not in `__all__` may change without notice.
 """
 
 from orchestrator.client import Ramify
-from orchestrator.corpus import Corpus, CorpusOverview, SourceFreshness
+from orchestrator.corpus import Corpus, CorpusOverview, IngestFailures, SourceFreshness
 from orchestrator.dead_letters import DeadLetters, Replayed
 from orchestrator.ingest import Progress
 from orchestrator.intake import BatchFullError, BatchLine, Rejected, Submitted, bounded_lines, read_questions
@@ -68,11 +68,11 @@ __all__ = [
     "Answer", "BatchCancelledError", "BatchFullError", "BatchLine", "BatchPosition", "BatchSource", "BatchStatus",
     "BatchWhy", "Budget", "ChatMessage", "Citation", "ContextType", "Corpus", "CorpusOverview", "Cost",
     "DeadLetter", "DeadLetters", "DocumentOutcome", "DocumentSize", "DocumentStatus", "Facet", "Filters",
-    "FindRequest", "FindResult", "Hit", "InputError", "JobEvent", "JobList", "JobRequest", "JobStatus",
-    "KeptSession", "Lane", "LaneFullError", "LeafResult", "LeafStatus", "LineKind", "LineRecord", "LineReport",
-    "ListRow", "ListTable", "MatchedContext", "MergedHit", "Node", "NodeKind", "NotFoundError", "NotRunningError",
-    "Outage", "Outcome", "Passage", "PassageMark", "Place", "PlanEntry", "PlanFile", "Progress", "QueryResult",
-    "Ramify", "RamifyError", "Rejected", "Replayed", "Retried", "SearchMode", "Session", "SessionResult",
-    "Settings", "SettingsError", "SourceFreshness", "Spending", "State", "StoredDocument", "Submitted", "Summary",
-    "TypedQuery", "Why", "bounded_lines", "load_settings", "read_questions",
+    "FindRequest", "FindResult", "Hit", "IngestFailures", "InputError", "JobEvent", "JobList", "JobRequest",
+    "JobStatus", "KeptSession", "Lane", "LaneFullError", "LeafResult", "LeafStatus", "LineKind", "LineRecord",
+    "LineReport", "ListRow", "ListTable", "MatchedContext", "MergedHit", "Node", "NodeKind", "NotFoundError",
+    "NotRunningError", "Outage", "Outcome", "Passage", "PassageMark", "Place", "PlanEntry", "PlanFile", "Progress",
+    "QueryResult", "Ramify", "RamifyError", "Rejected", "Replayed", "Retried", "SearchMode", "Session",
+    "SessionResult", "Settings", "SettingsError", "SourceFreshness", "Spending", "State", "StoredDocument",
+    "Submitted", "Summary", "TypedQuery", "Why", "bounded_lines", "load_settings", "read_questions",
 ]  # fmt: skip

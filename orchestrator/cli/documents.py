@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 #: A citation of a job's answer.
 _CITED = re.compile(r"([0-9a-z\-]{8,40})#(\d{1,4})")
 _SHOWN = 12
+#: The namespace of a command that names none.
+DEFAULT = "default"
 
 corpus = typer.Typer(
     name="corpus",
@@ -51,7 +53,7 @@ def show(  # noqa: PLR0913 - the signature is the command line
             passage = client.corpus.cited(cited[1], int(cited[2]), around)
         else:
             wanted = {"page": page, "chunk_id": chunk, "quote": quote, "around": around}
-            passage = client.corpus.passage(document, namespace=namespace, **wanted)
+            passage = client.corpus.passage(document, namespace=namespace or DEFAULT, **wanted)
     _print(passage, width, as_json=json)
 
 
@@ -74,7 +76,7 @@ def _print(passage: Passage, width: int | None, *, as_json: bool) -> None:
 def overview(
     ctx: typer.Context,
     *,
-    namespace: options.Namespace = None,
+    namespace: Annotated[str | None, typer.Option(help="Of this namespace alone. (default: all)")] = None,
     tenant: options.Tenant = None,
     json: options.Json = False,
 ) -> None:
@@ -104,7 +106,7 @@ def show_document(
     from orchestrator.cli.render.documents import draw_document
 
     with invocation_of(ctx).client(tenant) as client:
-        streams.output(client.corpus.document(document, namespace), draw_document, as_json=json)
+        streams.output(client.corpus.document(document, namespace or DEFAULT), draw_document, as_json=json)
 
 
 @corpus.command()
@@ -119,7 +121,7 @@ def remove(  # noqa: PLR0913 - the signature is the command line
 ) -> None:
     """Remove documents from the corpus. Their files stay: an ingest of them adds them again."""
     with invocation_of(ctx).client(tenant) as client:
-        chosen = client.corpus.chosen(documents, namespace)
+        chosen = client.corpus.chosen(documents, namespace or DEFAULT)
         if not yes:
             _confirm([one.path for one in chosen])
         outcomes = list(client.corpus.remove(chosen))
@@ -164,7 +166,7 @@ def export(
     columns = (TextColumn("{task.description}"), MofNCompleteColumn())
     written = 0
     with invocation_of(ctx).client(tenant) as client, streams.progress("documents", *columns) as update:
-        for written, _ in enumerate(client.corpus.export(to, namespace), start=1):
+        for written, _ in enumerate(client.corpus.export(to, namespace or DEFAULT), start=1):
             update(completed=written)
     if json:
         streams.document({"documents": written, "path": str(to)})

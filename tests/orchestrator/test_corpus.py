@@ -19,9 +19,10 @@ from orchestrator.cli.render.documents import draw_document, draw_overview, draw
 from orchestrator.corpus import Corpus
 from shared.contract import TaskName
 from shared.errors import InputError, NotFoundError, RamifyError
-from shared.models import Answer, Citation, RawDocument, Summary
+from shared.models import Answer, Citation, DocumentOutcome, RawDocument, Summary
 from shared.models.base import Model
 from shared.models.corpus import Passage
+from shared.models.ingest import DocumentStatus, IngestCounts, IngestResult
 from shared.settings import Settings
 from shared.tenants import DEFAULT_TENANT
 from tests.fakes.stores import OpenedStore, open_store
@@ -46,6 +47,7 @@ class Pools:
         self.store = cache(lambda tenant: OpenedStore(self._first.collection, tenant))
         self.indexer = cache(lambda tenant: Indexer(self.store(tenant), None, settings))
         self.answers: dict[str, Answer] = {}
+        self.ingests: list[IngestResult] = []
 
     def send_task(self, name: str, args: tuple[Any], **_: object) -> EagerResult:
         replies: dict[str, Callable[[dict[str, Any]], Model]] = {
@@ -57,7 +59,7 @@ class Pools:
 
     def corpus(self, tenant: str = DEFAULT_TENANT) -> Corpus:
         app: Any = self
-        return Corpus(app, self.settings, tenant, lambda job_id: self.answers[job_id])
+        return Corpus(app, self.settings, tenant, lambda job_id: self.answers[job_id], lambda: self.ingests)
 
     def ingest(self, folder: Path, tenant: str = DEFAULT_TENANT) -> None:
         files = sorted(file for file in folder.rglob("*") if file.suffix in READERS)
@@ -106,12 +108,28 @@ def test_given_documents_when_counted_then_kinds_formats_and_freshness_stand(poo
     found = pools.corpus().overview(seen=lambda *numbers: seen.append(numbers))
     assert (found.documents, seen) == (5, [(5, 5)])
     assert found.formats == {".md": 3, ".pdf": 1, ".jsonl": 1}
+    assert found.namespaces == {"default": 5}
     assert found.folders == {"notes/": 4, "notes/old/": 1}
     assert found.languages["zh"] == 1
     assert found.years == {"none": 3, "2024": 1, "2026": 1}
     (source,) = found.sources
     assert (source.source, source.documents, source.changed, source.gone) == (str(folder), 5, 1, 1)
     assert source.ingested > 1_700_000_000
+
+
+def test_given_an_ingest_with_failures_when_counted_then_their_sentences_are_shown(pools: Pools, folder: Path) -> None:
+    pools.ingest(folder)
+    bad = DocumentOutcome(path="notes/bad.pdf", status=DocumentStatus.FAILED, reason="is encrypted: save a copy")
+    ingest = IngestResult(
+        job_id="1234abcd", state="done", sources=("/notes",), counts=IngestCounts(failed=30), failures=(bad,) * 30
+    )
+    pools.ingests = [ingest, ingest.model_copy(update={"counts": IngestCounts()})]
+    found = pools.corpus().overview()
+    assert [(one.failed, one.documents[0].reason) for one in found.failures] == [(30, "is encrypted: save a copy")]
+    shown = _drawn(draw_overview(found))
+    assert "notes/bad.pdf: is encrypted: save a copy" in shown
+    assert "18 more: ramify result 1234abcd" in shown
+    assert pools.corpus().overview("other").failures == ()
 
 
 def test_given_many_pages_when_listed_then_each_document_comes_once(
@@ -208,6 +226,7 @@ def test_given_a_folder_when_removed_then_its_documents_are_gone_and_the_others_
     pools.ingest(folder)
     chosen = pools.corpus().chosen(["notes/old", "notes/lines.jsonl"])
     assert sorted(one.path for one in chosen) == ["notes/lines.jsonl#q1", "notes/old/pumps.md"]
+    assert [one.path for one in pools.corpus().chosen(["Report"])] == ["notes/report.pdf"]
     assert {outcome.path for outcome in pools.corpus().remove(chosen)} == {one.path for one in chosen}
     assert pools.corpus().overview().documents == 3
     with pytest.raises(NotFoundError):

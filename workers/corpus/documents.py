@@ -31,10 +31,9 @@ def page_of(store: ChunkStore, request: DocumentsRequest) -> DocumentsReply:
 
 def meant(store: ChunkStore, name: str, namespace: str | None) -> list[StoredDocument]:
     """The documents that a name may mean: by id, path or title, by the end of the path, by a part of these."""
-    ways: list[models.Condition] = [equals("path", name), equals("defines", title_key(name))]
-    if _is_id(name):
-        ways.insert(0, of_documents([name]))
-    for way in ways:
+    if _is_id(name) and (found := list(_read(store, None, of_documents([name])))):
+        return found
+    for way in (equals("path", name), equals("defines", title_key(name))):
         if found := list(islice(_read(store, namespace, way), _CANDIDATES)):
             return found
     part = folded(name)

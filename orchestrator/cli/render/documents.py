@@ -80,7 +80,7 @@ def draw_overview(found: CorpusOverview) -> Iterator[RenderableType]:
     """The counts, then how fresh each source is."""
     chunks, characters = counted(found.chunks, "chunk"), f"{found.characters:,} characters"
     yield plain(f"{counted(found.documents, 'document')}, {chunks}, {characters}", "bold")
-    for name in ("kinds", "folders", "formats", "languages", "years", "sizes"):
+    for name in ("namespaces", "kinds", "folders", "formats", "languages", "years", "sizes"):
         counts: dict[str, int] = getattr(found, name)
         shown = [f"{key} {count:,}" for key, count in list(counts.items())[:_ROWS]]
         more = f", and {len(counts) - _ROWS} more" if len(counts) > _ROWS else ""
@@ -100,6 +100,12 @@ def draw_overview(found: CorpusOverview) -> Iterator[RenderableType]:
             plain(gone),
         )
     yield table
+    for failures in found.failures:
+        yield from heading(f"Failed: {counted(failures.failed, 'document')} of {', '.join(failures.sources)}")
+        for document in failures.documents[:_ROWS]:
+            yield plain(f"{document.path}: {document.reason}", "red")
+        if failures.failed > _ROWS:
+            yield plain(f"{failures.failed - _ROWS:,} more: ramify result {failures.job_id}", "dim")
 
 
 def _moment(seconds: int) -> str:
