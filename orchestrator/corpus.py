@@ -186,7 +186,7 @@ class Corpus:
         return self._ask(TaskName.INDEX_REMOVE, wanted, RemoveReply, _REMOVE_S).outcomes
 
     def chosen(self, names: Iterable[str], namespace: str | None = None) -> list[StoredDocument]:
-        """The documents that names mean; that of a folder, or of a file of several, means all in it. Raises: as `document`."""
+        """The documents that names mean; a folder, or a file of several, means all in it. Raises: as `document`."""
         found: dict[str, StoredDocument] = {}
         starts = {name: (f"{name.rstrip('/')}/", f"{name}#") for name in names}
         unmet = set(starts)
