@@ -13,6 +13,7 @@ Only re-exports. What is not in `__all__` may change without notice.
 from orchestrator.client import Ramify
 from orchestrator.corpus import Corpus, CorpusOverview, IngestFailures, SourceFreshness
 from orchestrator.dead_letters import DeadLetters, Replayed
+from orchestrator.feeding import PushedDocument
 from orchestrator.ingest import Progress
 from orchestrator.intake import BatchFullError, BatchLine, Rejected, Submitted, bounded_lines, read_questions
 from orchestrator.outage import Outage
@@ -21,6 +22,7 @@ from orchestrator.retry import Retried
 from orchestrator.sessions import KeptSession
 from shared.errors import (
     BatchCancelledError,
+    IngestUnderWayError,
     InputError,
     LaneFullError,
     NotFoundError,
@@ -59,6 +61,7 @@ from shared.models.corpus import DocumentSize, Passage, PassageMark, StoredDocum
 from shared.models.cost import Budget, Spending
 from shared.models.enumeration import ListRow, ListTable
 from shared.models.find import FindRequest, FindResult, MatchedContext, QueryResult, SessionResult
+from shared.models.ingest import IngestCounts, IngestResult
 from shared.models.place import Place
 from shared.models.request import ChatMessage, ContextType, Session, TypedQuery
 from shared.models.status import BatchWhy, DeadLetter, Why
@@ -66,13 +69,14 @@ from shared.settings import Settings, load_settings
 
 __all__ = [
     "Answer", "BatchCancelledError", "BatchFullError", "BatchLine", "BatchPosition", "BatchSource", "BatchStatus",
-    "BatchWhy", "Budget", "ChatMessage", "Citation", "ContextType", "Corpus", "CorpusOverview", "Cost",
-    "DeadLetter", "DeadLetters", "DocumentOutcome", "DocumentSize", "DocumentStatus", "Facet", "Filters",
-    "FindRequest", "FindResult", "Hit", "IngestFailures", "InputError", "JobEvent", "JobList", "JobRequest",
-    "JobStatus", "KeptSession", "Lane", "LaneFullError", "LeafResult", "LeafStatus", "LineKind", "LineRecord",
-    "LineReport", "ListRow", "ListTable", "MatchedContext", "MergedHit", "Node", "NodeKind", "NotFoundError",
-    "NotRunningError", "Outage", "Outcome", "Passage", "PassageMark", "Place", "PlanEntry", "PlanFile", "Progress",
-    "QueryResult", "Ramify", "RamifyError", "Rejected", "Replayed", "Retried", "SearchMode", "Session",
-    "SessionResult", "Settings", "SettingsError", "SourceFreshness", "Spending", "State", "StoredDocument",
-    "Submitted", "Summary", "TypedQuery", "Why", "bounded_lines", "load_settings", "read_questions",
+    "BatchWhy", "Budget", "ChatMessage", "Citation", "ContextType", "Corpus", "CorpusOverview", "Cost", "DeadLetter",
+    "DeadLetters", "DocumentOutcome", "DocumentSize", "DocumentStatus", "Facet", "Filters", "FindRequest",
+    "FindResult", "Hit", "IngestCounts", "IngestFailures", "IngestResult", "IngestUnderWayError", "InputError",
+    "JobEvent", "JobList", "JobRequest", "JobStatus", "KeptSession", "Lane", "LaneFullError", "LeafResult",
+    "LeafStatus", "LineKind", "LineRecord", "LineReport", "ListRow", "ListTable", "MatchedContext", "MergedHit",
+    "Node", "NodeKind", "NotFoundError", "NotRunningError", "Outage", "Outcome", "Passage", "PassageMark", "Place",
+    "PlanEntry", "PlanFile", "Progress", "PushedDocument", "QueryResult", "Ramify", "RamifyError", "Rejected",
+    "Replayed", "Retried", "SearchMode", "Session", "SessionResult", "Settings", "SettingsError", "SourceFreshness",
+    "Spending", "State", "StoredDocument", "Submitted", "Summary", "TypedQuery", "Why", "bounded_lines",
+    "load_settings", "read_questions",
 ]  # fmt: skip

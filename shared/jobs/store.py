@@ -71,7 +71,9 @@ class JobStore:
 
     def new_job(self, job_id: str, request: JobRequest, **more: str | None) -> NewJob:
         """A job to be enqueued. `more`: fields of this job alone; those that are None or empty are left out."""
-        jobs, request = self.settings.jobs, with_default_budget(request, self.settings)
+        jobs = self.settings.jobs
+        if request.ingest is None:  # an ingest has no budget: half of a corpus is of no use
+            request = with_default_budget(request, self.settings)
         usual = jobs.deadline_s if request.lane is Lane.INTERACTIVE else jobs.batch_deadline_s
         seconds = request.deadline_s or usual
         key = request.idempotency_key

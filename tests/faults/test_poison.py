@@ -68,9 +68,10 @@ def test_a_document_that_kills_its_worker_is_retired_and_its_batch_goes_in(ramif
     assert rest == {f"page{number}.md" for number in range(8) if number != 3}
     found = ramify.find("plain words about queues", top_n=20)
     assert {Path(hit.path).name for hit in found.hits} >= rest
-    assert "killed its worker 3 times" in failed.reason
+    assert "killed its worker" in failed.reason
     (dead_letter,) = [dead_letter for dead_letter in dead(ramify).list() if dead_letter.kind == "document"]
-    assert (dead_letter.what, dead_letter.has_content, len(dead_letter.proof)) == (failed.path, True, 3)
+    assert (dead_letter.what, dead_letter.has_content) == (failed.path, True)
+    assert 3 <= len({line.split(" ")[1] for line in dead_letter.proof}) == len(dead_letter.proof)
 
 
 @pytest.mark.timeout(PATIENCE_S + 60)
