@@ -78,10 +78,10 @@ class TrigramEncoder:
     def encode_passage(self, text: str) -> SparseVector:
         """`text` as BM25 gets it, the title in its first line. Long passages weigh less per trigram."""
         title, _, rest = text.partition("\n")
-        weights = dict.fromkeys(_trigrams(_words(rest)[:_MOST_WORDS]), 1.0)
-        weights |= dict.fromkeys(_trigrams(_words(title)), _TITLE_WEIGHT)
-        norm = math.sqrt(sum(weight * weight for weight in weights.values())) or 1.0
-        return _vector({index: weight / norm for index, weight in weights.items()})
+        heavy = set(_trigrams(_words(title)))
+        light = set(_trigrams(_words(rest)[:_MOST_WORDS])) - heavy
+        norm = math.sqrt(len(light) + _TITLE_WEIGHT**2 * len(heavy)) or 1.0
+        return _vector(dict.fromkeys(light, 1.0 / norm) | dict.fromkeys(heavy, _TITLE_WEIGHT / norm))
 
 
 def _clean(text: str) -> str:
@@ -112,7 +112,8 @@ def _united(vectors: list[edge.SparseVector]) -> SparseVector:
     weights: dict[int, float] = {}
     for vector in vectors:
         for index, value in zip(vector.indices, vector.values, strict=True):
-            weights[index] = max(value, weights.get(index, 0.0))
+            if value > weights.get(index, 0.0):
+                weights[index] = value
     return _vector(weights)
 
 
@@ -121,11 +122,17 @@ def _words(text: str) -> list[str]:
 
 
 def _trigrams(words: list[str]) -> list[int]:
-    """Hashes of the trigrams of each word, its edges marked."""
-    padded = (f"^{word}$" for word in words)
-    return [zlib.crc32(word[at : at + 3].encode()) for word in padded for at in range(len(word) - 2)]
+    return [each for word in words for each in _trigrams_of(word)]
+
+
+@lru_cache(maxsize=20_000)
+def _trigrams_of(word: str) -> tuple[int, ...]:
+    """Hashes of the trigrams of a word, its edges marked."""
+    padded = f"^{word}$"
+    return tuple(zlib.crc32(padded[at : at + 3].encode()) for at in range(len(padded) - 2))
 
 
 def _vector(weights: dict[int, float]) -> SparseVector:
+    """Unchecked: keys that are sorted ascend and are unique, and a passage has a thousand of them."""
     indices = sorted(weights)
-    return SparseVector(indices=tuple(indices), values=tuple(weights[index] for index in indices))
+    return SparseVector.model_construct(indices=tuple(indices), values=tuple(map(weights.__getitem__, indices)))
