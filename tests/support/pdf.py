@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-def pdf(pages: list[list[str]], title: str = "") -> bytes:
+def pdf(pages: list[list[str]], title: str = "", day: str = "20240517") -> bytes:
     """Pages of lines in Helvetica, from the top down; a page without lines has a picture's place and no text."""
     objects: list[bytes] = [b"", b"", b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"]
     kids = []
@@ -20,7 +20,7 @@ def pdf(pages: list[list[str]], title: str = "") -> bytes:
         kids.append(b"%d 0 R" % len(objects))
     objects[0] = b"<< /Type /Catalog /Pages 2 0 R >>"
     objects[1] = b"<< /Type /Pages /Count %d /Kids [%s] >>" % (len(kids), b" ".join(kids))
-    objects.append(b"<< /Title (%s) /CreationDate (D:20240517120000) >>" % title.encode("latin-1"))
+    objects.append(b"<< /Title (%s) /CreationDate (D:%s120000) >>" % (title.encode("latin-1"), day.encode()))
     body, places = b"%PDF-1.4\n", []
     for number, content in enumerate(objects, start=1):
         places.append(len(body))

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from ctypes import c_double
 from dataclasses import replace
+from itertools import pairwise
 from math import ceil, floor
 from typing import NamedTuple
 
@@ -33,6 +34,8 @@ _DIGITS = re.compile(r"\d+")
 _JOINED = "\x02"
 #: Characters of a line by which it is found in the flowing text, and within which of the line before.
 _ANCHOR, _WINDOW = 32, 400
+#: Room between two lines beyond which they are two paragraphs: times the middle one of the page, and points.
+_MOST_GAP, _SLACK = 1.4, 3
 Box = tuple[int, int, int, int]
 
 
@@ -132,7 +135,7 @@ def _without_running(pages: list[list[_Line]]) -> Iterator[list[_Line]]:
 
 def _page(lines: list[_Line], number: int) -> FilePart:
     """A page as flowing text, with the box of each line that is found in it."""
-    text, reached = tidy(_flowing("\n".join(line.text for line in lines))), 0
+    text, reached = tidy(_flowing(_with_gaps(lines))), 0
     boxes: list[LineBox] = []
     for line in lines:
         words = line.text.strip()[:_ANCHOR].partition(_JOINED)[0].rstrip("\u00ad\ufffe-").rstrip()
@@ -141,6 +144,18 @@ def _page(lines: list[_Line], number: int) -> FilePart:
             boxes.append((place, *line.box))
         reached = max(reached, place + len(words))
     return FilePart(text, f"p. {number}", tuple(boxes))
+
+
+def _with_gaps(lines: list[_Line]) -> str:
+    """The lines, with an empty one where the page leaves more room than between most: behind a heading, a paragraph."""
+    gaps = [
+        above.box[1] - below.box[3] if above.box is not None and below.box is not None else None
+        for above, below in pairwise(lines)
+    ]
+    known = sorted(gap for gap in gaps if gap is not None and gap >= 0)
+    widest = _MOST_GAP * known[(len(known) - 1) // 2] + _SLACK if known else 0
+    parted = ["\n\n" if gap is not None and gap > widest else "\n" for gap in gaps]
+    return "".join(line.text + gap for line, gap in zip(lines, [*parted, ""], strict=False))
 
 
 def _edge(line: str) -> str:

@@ -251,6 +251,15 @@ def test_given_a_reader_of_pictures_when_pages_have_no_text_then_they_are_read_a
     assert found.places[1][1] == "p. 2"
 
 
+def test_given_room_between_lines_when_parsed_then_a_heading_is_no_part_of_the_sentence_below_it(
+    parser: ParserPool,
+) -> None:
+    found = _parsed(
+        parser, ".pdf", pdf([["What it costs", "", "Pump 1 costs", "nine euros.", "It is dry.", "", "More"]])
+    )
+    assert found.text == "What it costs\n\nPump 1 costs nine euros.\nIt is dry.\n\nMore"
+
+
 def test_given_a_sentence_over_two_pages_when_parsed_then_it_is_whole_and_its_page_that_of_its_beginning() -> None:
     (document,) = _read(
         ".pdf", pdf([["It was dry.", "Nine books had"], ["been sold twice.", "No more."], ["The end."]])
