@@ -49,7 +49,8 @@ class Scan(Model):
 
     All of it must hold: `filters` (the request's own), `found` (what the question names), one of the spans of `dates`,
     one of each group of `tags`, nothing of `lacking` (any tag, any date), none of the `without_*`, each of `fields`, a
-    passage of one of `facets`, and every condition. `columns` are those that were asked for, `counting` that the number
+    passage of one of `facets`, and every condition. `columns` are those that were asked for, `also_called` the
+    other keys that the corpus has for one, `counting` that the number
     was. With `code` the members are definitions of code, or files by what they define and import. `unread`: words of
     the question that are in none of it; documents that meet more of `ranking`, which is made of them, come first.
     `order`: by date instead, and only the first `limit` of them; 0: all. `documents` and `index_version`: what the
@@ -70,6 +71,7 @@ class Scan(Model):
     conditions: tuple[Condition, ...] = ()
     code: CodeScan | None = None
     columns: tuple[str, ...] = Field(default=(), max_length=MAX_COLUMNS)
+    also_called: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     counting: bool = False
     order: ListOrder = ""
     limit: int = Field(default=0, ge=0)

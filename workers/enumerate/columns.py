@@ -28,10 +28,13 @@ from workers.labelled import labelled, split_values
 _LABEL_END = " *_|\t"
 
 
-def columns_of(document: ListedDocument, columns: Sequence[str]) -> dict[str, str]:
+def columns_of(
+    document: ListedDocument, columns: Sequence[str], also_called: Mapping[str, Sequence[str]] | None = None
+) -> dict[str, str]:
     """Column -> value, for the columns that the document labels: the first label counts, or what lists may ask for."""
     wanted = {value_key(column): column for column in columns}
-    wanted = _also_called(wanted) | wanted
+    others = {key: column for column, keys in (also_called or {}).items() for key in keys}
+    wanted = _also_called(wanted) | others | wanted
     found: dict[str, str] = {}
     for chunk in document.in_order():
         if (column := wanted.get(value_key(chunk.heading.rpartition(">")[2]))) and column not in found:

@@ -57,7 +57,7 @@ def scan_shard(
         for document in whole(store, batch, FURTHER):
             scanned += 1
             if matcher.fits(document):
-                columns = columns_of(document, scan.columns) if scan.columns else {}
+                columns = columns_of(document, scan.columns, scan.also_called) if scan.columns else {}
                 row = document.row(matcher.sentence(document), columns, matcher.near(document))
                 rows[row.doc_id] = row
                 if len(columns) < len(scan.columns) and len(texts) < excerpts:

@@ -15,7 +15,7 @@ from shared.models.base import Model
 _FIELDS = ("title", "date", "tags", "kind", "facet")
 _MAX_TITLE, _MAX_TAG, _MAX_TAGS = 300, 100, 50
 _TAG_SEPARATORS = re.compile(r"[,，、;；\n]")
-_KIND = re.compile(r"[\w.\-]{1,64}")
+_KIND = re.compile(r"(?=.{1,64}$)[\w.\-]++(?:[ \t]+[\w.\-]++){0,3}")
 _NUMBERS = (
     re.compile(r"(?P<year>\d{4})[-/.](?P<month>\d{1,2})[-/.](?P<day>\d{1,2})(?!\d)"),
     re.compile(r"(?P<year>\d{4})(?P<month>\d{2})(?P<day>\d{2})(?!\d)"),
@@ -143,8 +143,8 @@ def _tags(value: object, notes: list[str]) -> tuple[str, ...]:
 def _kind(value: object, notes: list[str]) -> str:
     kind = (_scalar(value) or "").strip().lower()
     if _KIND.fullmatch(kind):
-        return _kinds().get(kind, kind)
-    _dropped("kind", value, "write one word, as memory, resource or skill", notes)
+        return _kinds().get(kind, "-".join(kind.split()))
+    _dropped("kind", value, "write up to four words, as memory, skill or pest report", notes)
     return ""
 
 

@@ -14,7 +14,7 @@ from orchestrator.planning.lists.field_values import FieldGroup, KnownFields
 from orchestrator.planning.lists.markers import NamedValues, is_negated
 from orchestrator.planning.lists.words import Sentence, compiled, listed, unique
 from shared.language.text import is_han, plain, value_key
-from shared.models.enumeration import FieldFilter, Values
+from shared.models.enumeration import FieldFilter
 
 _NUMBER = r"[€$£¥]?\s?(?P<{0}>\d[\d,]*(?:\.\d+)?)\s?(?P<{0}_times>(?:<compare_times!>)(?![a-z]))?"
 _BETWEEN = (
@@ -51,11 +51,10 @@ class _Amount(NamedTuple):
     unit: str
 
 
-def take_comparisons(sentence: Sentence, values: Values, named: NamedValues) -> None:
+def take_comparisons(sentence: Sentence, known: KnownFields, named: NamedValues) -> None:
     """Numbers that a field is compared with. Where its values are no numbers, or in another unit, nothing is taken."""
-    if not values.fields or "fields" in values.truncated or not re.search(r"\d", sentence.text):
+    if known.truncated or not re.search(r"\d", sentence.text):
         return
-    known = KnownFields(values)
     place = taken = 0
     while taken < _MOST_TAKEN and (begins := _WORD_BEGINS.search(sentence.text, place)):
         start = begins.start()
@@ -64,11 +63,10 @@ def take_comparisons(sentence: Sentence, values: Values, named: NamedValues) -> 
         place, taken = (0, taken + 1) if end else (start + 1, taken)
 
 
-def take_field_days(sentence: Sentence, values: Values, named: NamedValues, today: date) -> None:
+def take_field_days(sentence: Sentence, known: KnownFields, named: NamedValues, today: date) -> None:
     """Spans of time that a field of days is compared with: they are none of the documents' own."""
-    if not values.fields or "fields" in values.truncated:
+    if known.truncated:
         return
-    known = KnownFields(values)
     for _ in range(_MOST_TAKEN):
         found = next(_field_days(sentence.text, known, today), None)
         if found is None:

@@ -283,7 +283,7 @@ class ContentReader:
 
     def _end_piece(self) -> None:
         piece, self._piece = self._piece, ""
-        if piece and self._mode:
+        if piece and self._mode and not compiled("(?:<untied>)").match(piece):
             self._add(piece, exact=True)
         elif piece:
             self._run.add(piece, self._piece_start, exact=True)

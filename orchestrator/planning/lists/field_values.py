@@ -16,9 +16,12 @@ _WORDS = re.compile(r"[^\W_]+")
 #: A value of so many words is also found by one of them: "Ada" for "Ada Lovelace".
 _MOST_WORDS = 5
 _LEAST_PART = 2
-#: A field whose values stand in so many documents each, at the mean, sorts documents: its values may stand bare.
-_SORTS = 1.5
-_MOST_BARE = 200
+#: A field with more values than these tells documents apart instead of sorting them: its values are no names.
+_MOST_SORTED = 200
+_PARTICIPLE = re.compile(r"[a-z]+(?:ed|en|[wos]n)", re.IGNORECASE)
+_MOST_CHARS, _MOST_NAME = 40, 3
+#: So large a share of a field's values look like names of people where they are.
+_PEOPLE = 0.8
 #: A field that so large a share of the documents have is known to all.
 _PROMINENT = 0.1
 _MOST_NEAR = 3
@@ -105,19 +108,34 @@ class KnownFields:
             for form in other_forms(key):
                 self.groups.setdefault(form, group)
         self.names = Names(self.groups)
-        self.any = FieldGroup([[], [*self._values]], self)
-        bare = unique([value for key in self._values if self._sorts(key) for value in self._values[key]])
-        self.bare = Names(bare, {value: found for value in bare if (found := _without_lead(value))}, least=1)
+        short = [value for known in self._values.values() if len(known) <= _MOST_SORTED for value in known]
+        short = [value for value in dict.fromkeys(short) if _is_short(value)]
+        self.anywhere = Names(short, {value: (*_without_lead(value), *_name_parts(value)) for value in short})
+        self.forms: dict[str, tuple[str, ...]] = {}
+        for value in filter(_PARTICIPLE.fullmatch, short):
+            stem = " ".join(terms(value))
+            self.forms[stem] = (*self.forms.get(stem, ()), value)
 
     def _with_forms(self, keys: Sequence[str]) -> list[str]:
         """The keys with those that are other forms of the same name: so few documents have both that they are one."""
         found = [*keys]
         for key in keys:
-            for other in self._stems.get(field_stem(key), ()):
+            for other in (*self._stems.get(field_stem(key), ()), *self._abbreviated(key)):
                 both = sum(self.values(key).values()) + sum(self.values(other).values())
                 if other not in found and both <= _ONE_OF_BOTH * self._documents:
                     found.append(other)
         return found
+
+    def _abbreviated(self, key: str) -> Iterator[str]:
+        """Names that shorten this one, or that it shortens, and that take a value of it: 责编 and 责任编辑."""
+        for other in self._values if is_han(key) else ():
+            short, long = sorted((key, other), key=len)
+            letters = iter(long)
+            fits = (
+                _LEAST_PART <= len(short) < len(long) and short[0] == long[0] and all(char in letters for char in short)
+            )
+            if fits and self._values[key].keys() & self._values[other].keys():
+                yield other
 
     def verbs(self, text: str) -> Iterator[tuple[FieldGroup, str, str, str]]:
         """Each field with the verb in its name that stands in a text: for "supervised by", "supervises", "nobody does".
@@ -143,9 +161,19 @@ class KnownFields:
         """True when all of these fields say how far or how bad something is: their values stand bare in any text."""
         return all(any(key in row for name in _STATES for row in _concepts().get(name, ())) for key in keys)
 
+    def is_person(self, keys: Sequence[str]) -> bool:
+        """True where the values of these fields are people: by their names, or by the values that each of them has."""
+        return all(self._names_people(key) for key in keys)
+
+    def _names_people(self, key: str) -> bool:
+        if any(pattern.search(key) for pattern in _person_fields()):
+            return True
+        values = [value for value in self._values[key] if is_han(value)]
+        return bool(values) and sum(map(_is_han_name, values)) >= _PEOPLE * len(self._values[key])
+
     def holding(self, spelt: str) -> Iterator[Meant]:
         """Each field that has the value, the usual ones first; names of one field together."""
-        values = self.bare.of(spelt)
+        values = self.anywhere.of(spelt)
         counts = {key: sum(self.values(key).get(value, 0) for value in values) for key in self._values}
         seen: set[str] = set()
         for key in sorted((key for key, count in counts.items() if count), key=lambda key: (-counts[key], key)):
@@ -153,11 +181,6 @@ class KnownFields:
                 row = [other for other in self.groups[key].first if counts.get(other)]
                 seen |= {*row, key}
                 yield Meant(unique([key, *row]), _once(values))
-
-    def _sorts(self, key: str) -> bool:
-        values = self.values(key)
-        common = sum(values.values()) >= _SORTS * len(values) or key in _all_names()
-        return common and len(values) <= _MOST_BARE
 
 
 def field_names(values: Values) -> Names:
@@ -183,6 +206,12 @@ def _concepts() -> dict[str, tuple[tuple[str, ...], ...]]:
 
 
 @derived
+def field_concepts() -> dict[str, tuple[str, ...]]:
+    """A field -> the keys of all its names, and of those that stand in for it."""
+    return {concept: unique([name for row in rows for name in row]) for concept, rows in _concepts().items()}
+
+
+@derived
 def _all_names() -> frozenset[str]:
     return frozenset(name for rows in _concepts().values() for row in rows for name in row)
 
@@ -198,6 +227,41 @@ def _verbs_of(key: str) -> Iterator[tuple[str, str, str, str]]:
             if found := re.fullmatch(name, key):
                 said, behind, unset = (pattern.format(re.escape(found[1])) for pattern in patterns)
                 yield found[1], said, behind, unset
+
+
+def _is_short(value: str) -> bool:
+    """True for a value that somebody may name in a question: no number, no day, no sentence."""
+    return (
+        len(value) <= _MOST_CHARS
+        and len(value.split()) <= _MOST_WORDS
+        and not value.replace("-", "").replace("/", "").isdigit()
+    )
+
+
+def _name_parts(value: str) -> tuple[str, ...]:
+    """The words of a name of two or three, each of which may stand for it."""
+    words = value.split()
+    named = 1 < len(words) <= _MOST_NAME and all(word[0].isupper() and word.isascii() for word in words)
+    return tuple(word for word in words if len(word) > _LEAST_PART and terms(word)) if named else ()
+
+
+@derived
+def _person_fields() -> tuple[re.Pattern[str], ...]:
+    """Names of fields whose values are people."""
+    return tuple(
+        re.compile(pattern) for language in languages() for pattern in language.lists.phrases.get("person_field", ())
+    )
+
+
+@derived
+def _surnames() -> frozenset[str]:
+    return frozenset(
+        name for language in languages() for row in language.lists.phrases.get("surnames", ()) for name in row
+    )
+
+
+def _is_han_name(value: str) -> bool:
+    return is_han(value) and _LEAST_PART <= len(value) <= _MOST_NAME + 1 and value[0] in _surnames()
 
 
 def _without_lead(value: str) -> tuple[str, ...]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from orchestrator.planning.lists.markers import NamedValues, is_negated, negation_start
-from orchestrator.planning.lists.words import Names, Sentence, compiled, kind_names
+from orchestrator.planning.lists.words import Names, Sentence, compiled, kind_names, short_names, unique
 from shared.language import reader_sentence
 from shared.language.text import HAN, is_han, value_key
 from shared.models.enumeration import Values
@@ -16,6 +17,8 @@ _WORD_END = re.compile(rf"(?:(?<!\w)|(?<=[{HAN}]))[^\W{HAN}]{{1,40}}$|[{HAN}]\w{
 _FOLDER = r"<folder_lead!>(?P<name>[\w\-]{1,60})"
 #: A folder that stands for its documents: "which logs are assigned to Mateo".
 _LISTED_FOLDER = r"(?:<head_lead> )*(?!<noun>)(?P<name>[\w\-]{1,60}s)\s*(?:$|[?.!,;]|<head_behind>)"
+#: The beginning of a name behind "which" at the end of a question.
+_SHORT_NOUN = rf"(?:<head_asked>)(?P<name>[{HAN}]{{1,3}})[?。!\s]*$"
 #: One more folder behind the first: "in photometer or guider".
 _MORE = r"\s*(?:,|<either>|<both>)\s*(?:<in_folder>\s*)?(?P<name>[\w\-]{1,60})(?!/)"
 _MOST_MORE = 8
@@ -66,7 +69,7 @@ def take_listed_folder(sentence: Sentence, values: Values, named: NamedValues) -
     """
     if named.kinds or named.paths or named.without_kinds or compiled("<noun>").search(sentence.text):
         return
-    names, kinds = Names(_leaf(folder) for folder in values.folders), kind_names(values.kinds)
+    names, kinds = folder_names(values.folders), kind_names(values.kinds)
     text = sentence.text
     places = [place for place in range(len(text)) if _begins_name(text, place)]
     if any(kinds.at(text, place) for place in places):
@@ -78,6 +81,32 @@ def take_listed_folder(sentence: Sentence, values: Values, named: NamedValues) -
         folders = tuple(folder for folder in values.folders if _leaf(folder) in known.values)
         _add_paths(folders, values, sentence, (place, known.end), named)
         return
+
+
+def take_short_noun(sentence: Sentence, values: Values, kinds: Names, named: NamedValues) -> None:
+    """The one kind or folder whose name begins with what stands behind "which": 会 in 哪些会, for 会议纪要."""
+    found = compiled(_SHORT_NOUN).search(sentence.text)
+    if (
+        found is None
+        or named.kinds
+        or named.paths
+        or compiled("<noun>").match(found["name"])
+        or kinds.of(found["name"])
+    ):
+        return
+    begun = [kind for kind in values.kinds if kind.startswith(found["name"])]
+    folders = [folder for folder in values.folders if _leaf(folder).startswith(found["name"])]
+    if len({*begun, *map(_leaf, folders)}) == 1:
+        named.kinds += begun
+        named.paths += () if begun else folders
+        named.read_as.append(f"{found['name']}: {(begun or [_leaf(folders[0])])[0]}")
+        sentence.take(*found.span("name"))
+
+
+def folder_names(folders: Iterable[str]) -> Names:
+    """The last names of folders, by which their documents may be called."""
+    leaves = unique([_leaf(folder) for folder in folders])
+    return Names(leaves, {leaf: (short,) for leaf, short in short_names(leaves).items()})
 
 
 def _leaf(folder: str) -> str:

@@ -8,14 +8,15 @@ from datetime import date
 
 from celery import Celery
 
-from orchestrator.planning.lists.possible import names_list, nearly_lists
-from orchestrator.planning.lists.reading import read_closely, understood
+from orchestrator.planning.lists.possible import asks_for_several, names_list, nearly_lists
+from orchestrator.planning.lists.reading import Reading, read_closely, understood
 from orchestrator.planning.lists.runs import told
 from orchestrator.planning.tree import Grown, original_leaf
 from orchestrator.remote import call_pool
 from shared.contract import TaskName
 from shared.errors import RamifyError
 from shared.jobs.tables import Tables
+from shared.language import reader_sentence
 from shared.models import ROOT_ID, Facet, Filters, Node
 from shared.models.enumeration import Scan, Values, ValuesReply, ValuesRequest
 from shared.models.plan import Shard
@@ -50,7 +51,7 @@ def plan_list(run: TaskRun, app: Celery, settings: Settings, *, possible: bool =
         today = date.today()  # noqa: DTZ011 - the reader's "last month"
         reading, known = read_closely(job.request.question, job.request.filters, known_under, today)
         if possible and not (reading.scan and names_list(job.request.question, known, reading.scan, whole=whole)):
-            return _no_list(job.request.question, known, reading.scan)
+            return _no_list(job.request.question, known, reading)
         if reading.scan is None:
             return Grown(warnings=(*reading.warnings, _INSTEAD))
         scan = _without_excluded(reading.scan, settings.search.excludes)
@@ -67,11 +68,15 @@ def plan_list(run: TaskRun, app: Celery, settings: Settings, *, possible: bool =
     return Grown(nodes=list_nodes(job.request.question, scan.understood, parts), warnings=reading.warnings)
 
 
-def _no_list(question: str, known: Values, scan: Scan | None) -> Grown:
+def _no_list(question: str, known: Values, reading: Reading) -> Grown:
     """Why a question that looks like a list is searched; nothing where it does not."""
-    if scan is None or not nearly_lists(question, known, scan):
+    scan = reading.scan
+    if scan and scan.unread and (nearly_lists(question, known, scan) or asks_for_several(question)):
+        return Grown(warnings=(told("list_not_made", scan.unread, question),))
+    if not asks_for_several(question):
         return Grown()
-    return Grown(warnings=(told("list_not_made", scan.unread, question),))
+    why = reading.warnings if scan is None else (reader_sentence("list_no_noun", question),)
+    return Grown(warnings=why)
 
 
 def _ask_search_pool(app: Celery, settings: Settings, request: ValuesRequest, timeout_s: float) -> Values:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 
+from orchestrator.planning.lists.folders import folder_names
+from orchestrator.planning.lists.known_values import of_one_word
 from orchestrator.planning.lists.words import Names, Sentence, compiled, kind_names
 from shared.language.routing import prepared
-from shared.language.text import HAN, is_han, plain, value_key
+from shared.language.text import HAN, is_han, plain, terms, value_key
 from shared.models.enumeration import Scan, Values
 
 #: A longer question is hardly a list, and is not read against the corpus: words, and Han characters.
@@ -42,18 +44,33 @@ def names_list(question: str, values: Values, scan: Scan, *, whole: bool = False
     """
     asked = prepared(question)
     text = Sentence(asked.text).text
-    if scan.unread and (whole or asked.stated or scan.code):
-        return False
-    if scan.code and not (scan.code.conditions or scan.found.paths):
+    if (scan.unread and (whole or asked.stated or scan.code)) or (
+        scan.code and not (scan.code.conditions or scan.found.paths)
+    ):
         return False
     if not (_says_more(scan) or (compiled("<head_counted>").search(text) and scan.found.kinds and not scan.unread)):
         return False
     heads = _Heads(values)
+    if compiled("<head_done>").search(text):
+        return not scan.unread and _does(text, scan)
     if scan.unread:
         return not compiled("<head_whether>").search(text) and heads.in_text(text)
     opened = scan.found.paths and (not scan.code or compiled("<head_open>").search(text))
     somewhere = not scan.code or any(map(is_han, text))
-    return bool(opened) or heads.in_text(text) or (somewhere and heads.anywhere(text))
+    opened = opened or (scan.found.kinds and compiled("<head_asked>").search(text))  # 哪些会, for 会议纪要
+    named = opened or heads.in_text(text) or (somewhere and heads.anywhere(text))
+    return bool(named) or (bool(scan.fields) and heads.is_value(text))
+
+
+def _does(text: str, scan: Scan) -> bool:
+    """True where the verb of "what did Ada review" is that of the field whose value she is."""
+    names = [name for wanted in scan.fields for name in wanted.names]
+    return any(of_one_word(word, name) for word in terms(text) for name in names)
+
+
+def asks_for_several(question: str) -> bool:
+    """True for a question in the form of a list: "which tickets ...", 哪些 ...; what is wrong with it is to be told."""
+    return compiled("<head_shape>").search(plain(prepared(question).low)) is not None
 
 
 def nearly_lists(question: str, values: Values, scan: Scan) -> bool:
@@ -71,7 +88,7 @@ def _says_more(scan: Scan) -> bool:
     """True when a tag, a field, a time, a folder, words or code were understood."""
     found = (scan.found.paths, scan.found.after, scan.found.before, scan.dates, scan.tags, scan.facets, scan.fields)
     without = (scan.without_tags, scan.without_paths, scan.without_dates, scan.lacking)
-    return any((*found, *without, scan.order, scan.conditions, scan.code))
+    return any((*found, *without, scan.order, scan.conditions, scan.code, scan.columns))
 
 
 class _Heads:
@@ -79,7 +96,7 @@ class _Heads:
 
     def __init__(self, values: Values) -> None:
         self._kinds = kind_names(values.kinds)
-        self._folders = Names(folder.rstrip("/").rpartition("/")[2] for folder in values.folders)
+        self._folders = folder_names(values.folders)
         said = [value for known in values.fields.values() for value in known]
         self._values = Names([*values.tags, *values.fields, *said, *(word for value in said for word in value.split())])
         self._code = bool(values.code)
@@ -96,6 +113,21 @@ class _Heads:
         return any(
             _is_plural(text[place:end]) or compiled(r"(?:<each_one>) $").search(text[:place]) for place, end in nouns
         )
+
+    def is_value(self, text: str) -> bool:
+        """True where values stand for the documents: "accepted documentaries", 散文有哪些, 已付印的童书."""
+        head = compiled(_TAIL).sub("", text).rstrip(" ?.!的")
+        for start in range(max(0, len(head) - _LOOK_BACK), len(head)):
+            known = self._values.at(head, start) if _begins(head, start) else None
+            if known is None or known.end != len(head):
+                continue
+            if is_han(head[start]):
+                return (
+                    compiled("<head_asked>").search(text) is not None
+                    or compiled(_JOINT).search(head[:start]) is not None
+                )
+            return _is_plural(head[start:])
+        return False
 
     def _in_front(self, text: str, place: int) -> bool:
         """The first noun in the plural with no preposition or verb before it: "urgent tickets assigned to Tom"."""
@@ -154,7 +186,9 @@ class _Heads:
 def _is_plural(spelt: str) -> bool:
     """True for documents as such in the plural, and for Han characters, which have none."""
     return (
-        is_han(spelt[-1]) or (spelt.endswith("s") and value_key(spelt) != spelt) or spelt in {"everything", "anything"}
+        is_han(spelt[-1])
+        or (spelt.endswith("s") and value_key(spelt) != spelt)
+        or compiled("<head_mass>").fullmatch(spelt) is not None
     )
 
 

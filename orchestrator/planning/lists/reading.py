@@ -12,9 +12,10 @@ from orchestrator.planning.lists.content import ContentReader
 from orchestrator.planning.lists.dates import DateSpan, spans, unread_time, with_assumed_years, with_years
 from orchestrator.planning.lists.definitions import asks_bases_of_functions, take_definitions, told_conditions
 from orchestrator.planning.lists.field_told import field_doubts, field_part
-from orchestrator.planning.lists.field_values import field_names
-from orchestrator.planning.lists.fields import take_fields
-from orchestrator.planning.lists.folders import take_listed_folder, take_paths
+from orchestrator.planning.lists.field_values import KnownFields, field_names
+from orchestrator.planning.lists.fields import FieldTaker
+from orchestrator.planning.lists.folders import folder_names, take_listed_folder, take_paths, take_short_noun
+from orchestrator.planning.lists.known_values import KnownValues
 from orchestrator.planning.lists.markers import (
     KnownTags,
     NamedValues,
@@ -28,9 +29,9 @@ from orchestrator.planning.lists.markers import (
 )
 from orchestrator.planning.lists.runs import named as named_runs
 from orchestrator.planning.lists.runs import told
-from orchestrator.planning.lists.words import GAP, Names, Sentence, compiled, kind_names, unique
+from orchestrator.planning.lists.words import GAP, Names, Nouns, Sentence, compiled, kind_names, listed, unique
 from shared.language import reader_sentence
-from shared.language.text import plain
+from shared.language.text import plain, value_key
 from shared.models import Filters
 from shared.models.base import Model
 from shared.models.code import CodeScan
@@ -40,6 +41,7 @@ from shared.models.enumeration import Condition, Scan, Values
 MAX_CONDITIONS = 12
 #: "or" between two things that were taken out and are no values of the same: no filter can say it.
 _EITHER_OF_TWO = rf"{GAP} *[,、]? *(?:<either>) *(?:(?:<field_lead>|<field_said>|<article_words>) *)*{GAP}"
+_BARE_YEAR = re.compile(r" (?:19|20)\d\d(?= *[?.!]*$)")
 #: Between two kinds of which the second one has a condition before it.
 _BETWEEN_KINDS = rf" *(?:<both>|<either>) *{GAP}(?: *{GAP})* *"
 _LONGEST_KIND, _MOST_EXCLUSIVE = 40, 4
@@ -70,26 +72,25 @@ def read_question(question: str, filters: Filters, values: Values, today: date) 
     counting = compiled("<counting>").search(sentence.text) is not None
     named = NamedValues(question=question)
     _take_exclusive(sentence, named)
+    _say_in_year(sentence, kind_names(values.kinds))
+    known = KnownFields(values)
     take_columns(sentence, field_names(values), named)
     code = take_definitions(sentence, question, values)
     if code is None:
-        take_comparisons(sentence, values, named)
-    if why := _take_times(sentence, named, question, values, today):
+        take_comparisons(sentence, known, named)
+    if why := _take_times(sentence, named, question, known, today):
         return Reading(warnings=(why,))
     if code is None:
         take_lacking(sentence, named)
     if not (counting or code):
         take_order(sentence, named)
     kinds, tags = (Names(()), Names(())) if code else (kind_names(values.kinds), Names(values.tags))
-    _take_values(sentence, named, values, kinds, tags, in_fields=code is None)
-    joined = compiled(_EITHER_OF_TWO).search(sentence.text) is not None or _joins_kinds(sentence.text, kinds)
+    nouns = Nouns(kinds, folder_names(values.folders), tags)
+    _take_values(sentence, named, values, nouns, None if code else known)
+    if compiled(_EITHER_OF_TWO).search(sentence.text) or _joins_kinds(sentence.text, kinds):
+        return Reading(warnings=(told("list_either", (question.strip(),), question),))
     content = ContentReader(sentence, kinds, tags, named)
     unread = unique([*named.left, *named_runs(content.unread, sentence, question)])
-    if joined or (stray := _stray_times(unread, named)):
-        why = (
-            told("list_either", (question.strip(),), question) if joined else told("list_time_unread", stray, question)
-        )
-        return Reading(warnings=(why,))
     scan = _scan(filters, named, content).model_copy(
         update={"counting": counting, "index_version": values.index_version, "unread": unread}
     )
@@ -100,9 +101,9 @@ def read_question(question: str, filters: Filters, values: Values, today: date) 
     if why := _why_not(scan, content, question):
         if code and not code.conditions:  # 采购类合同: "class" is a part of another word
             read = read_question(question, filters, values.model_copy(update={"code": 0}), today)
-            if read.scan and read.scan.found.kinds:
-                return read
+            return read if read.scan and read.scan.found.kinds else Reading(warnings=(why,))
         return Reading(warnings=(why,))
+    scan = scan.model_copy(update={"limit": 0 if unread else scan.limit, "also_called": _names_of_columns(scan, known)})
     scan = scan.model_copy(update={"understood": understood(scan) or "all documents"})
     assumed = [*named.assumed, *content.assumed, *_also_fields(content, values)]
     doubts = (*field_doubts(named, values, question), *_doubts(scan, assumed, question))
@@ -130,13 +131,13 @@ def read_closely(
     return read_question(question, filters, values, today), values
 
 
-def _take_times(sentence: Sentence, named: NamedValues, question: str, values: Values, today: date) -> str:
+def _take_times(sentence: Sentence, named: NamedValues, question: str, known: KnownFields, today: date) -> str:
     """Take the spans of time out, and say where their days are a choice; why they cannot be read, or empty."""
     said = with_years(sentence.text, today)
     sentence.text = with_assumed_years(said, today)
     assumed = said != sentence.text
     repeat_exceptions(sentence)
-    take_field_days(sentence, values, named, today)
+    take_field_days(sentence, known, named, today)
     days = spans(sentence.text, today)
     if stray := unread_time(sentence.text, days or ()):
         return told("list_time_unread", [stray], question)
@@ -147,24 +148,42 @@ def _take_times(sentence: Sentence, named: NamedValues, question: str, values: V
     return ""
 
 
-def _take_values(  # noqa: PLR0913
-    sentence: Sentence, named: NamedValues, values: Values, kinds: Names, tags: Names, *, in_fields: bool
+def _take_values(
+    sentence: Sentence, named: NamedValues, values: Values, nouns: Nouns, known: KnownFields | None
 ) -> None:
     """Take out what the sentence says of folders, tags, facets, kinds and fields."""
     take_paths(sentence, values, named)
     said = Names(value for known in values.fields.values() for value in known)
-    take_tags(sentence, KnownTags(tags, truncated="tags" in values.truncated), named, said)
+    take_tags(sentence, KnownTags(nouns.tags, truncated="tags" in values.truncated), named, said)
     take_facets(sentence, named)
-    take_kinds(sentence, kinds, named)
-    if in_fields:
-        take_fields(sentence, values, kinds, tags, named)
+    take_kinds(sentence, nouns.kinds, named)
+    if known:
+        taker = FieldTaker(sentence, known, nouns, named)
+        taker.take_phrases()
+        taker.take_names()
+        KnownValues(taker).take()
         take_listed_folder(sentence, values, named)
+        take_short_noun(sentence, values, nouns.kinds, named)
+
+
+def _names_of_columns(scan: Scan, known: KnownFields) -> dict[str, tuple[str, ...]]:
+    """What documents call the columns, too."""
+    return {column: known.groups[key].first for column in scan.columns if (key := value_key(column)) in known.groups}
 
 
 def _also_fields(content: ContentReader, values: Values) -> list[str]:
     """Words that texts must have and that are names or values of fields, too: another reading than the filter's."""
     said = Names({*values.fields, *(value for known in values.fields.values() for value in known)})
     return [word for one in content.conditions if not one.exact for word in one.words if said.of(word)]
+
+
+def _say_in_year(sentence: Sentence, kinds: Names) -> None:
+    """Say "in" before a year that stands directly behind a kind at the end: "audits 2025"."""
+    if found := _BARE_YEAR.search(sentence.text):
+        head = sentence.text[: found.start()]
+        words = [place.start() for place in re.finditer(r"(?<!\S)\S", head)]
+        if any((kind := kinds.at(head, place)) and kind.end == len(head) for place in words):
+            sentence.text = f"{head} {listed('in_time')[0]}{found[0]}"
 
 
 def _take_exclusive(sentence: Sentence, named: NamedValues) -> None:
@@ -187,10 +206,10 @@ def _joins_kinds(text: str, kinds: Names) -> bool:
     return False
 
 
-def _stray_times(unread: Sequence[str], named: NamedValues) -> list[str]:
+def _stray_times(scan: Scan) -> list[str]:
     """Words of time that were not read beside a time that was: they make it another one."""
-    dated = named.dates.after or named.dates.before or named.more_dates
-    return [run for run in unread if compiled("<time_word>").search(plain(run))] if dated else []
+    dated = scan.found.after or scan.found.before or scan.dates
+    return [run for run in scan.unread if compiled("<time_word>").search(plain(run))] if dated else []
 
 
 def _misspelt(unread: Sequence[str], kinds: Names) -> tuple[str, str] | None:
@@ -206,13 +225,24 @@ def _why_not(scan: Scan, content: ContentReader, question: str) -> str:
         return _DENIED
     if len(content.conditions) > MAX_CONDITIONS:
         return _LONG
+    if why := _why_unread(scan, content, question):
+        return why
+    return "" if understood(scan) or content.names_documents else _NOTHING
+
+
+def _why_unread(scan: Scan, content: ContentReader, question: str) -> str:
+    """Why what was not understood leaves no list; empty where it does."""
+    if stray := _stray_times(scan):
+        return told("list_time_unread", stray, question)
+    if scan.limit and scan.unread and not (scan.code or scan.found.paths or content.names_documents):
+        return told("list_limit_unread", scan.unread, question)
     if scan.unread and scan.code and not scan.code.conditions and len([*_parts(_unfiltered(scan))]) == 1:
         return told("list_kind_alone", scan.unread, question)
     if scan.code and asks_bases_of_functions(scan.code):
         return told("list_unread_alone", scan.unread or (question,), question)
     if scan.unread and not understood(_unfiltered(scan)):
         return told("list_unread_alone", scan.unread, question)
-    return "" if understood(scan) or content.names_documents else _NOTHING
+    return ""
 
 
 def _unfiltered(scan: Scan) -> Scan:

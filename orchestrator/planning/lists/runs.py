@@ -119,7 +119,9 @@ def _with_verbs(text: str, start: int) -> int:
 
 
 def _nothing_in(text: str) -> bool:
-    return GAP not in text and not is_han(text) and not re.search(r"[.;:?!]", text) and not terms(text)
+    return compiled("(?:<inside_clause>)").fullmatch(text) is not None or (
+        GAP not in text and not is_han(text) and not re.search(r"[.;:?!]", text) and not terms(text)
+    )
 
 
 def _as_asked(text: str, question: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import NamedTuple, TypeVar
 
@@ -163,7 +163,8 @@ class Names:
                 place += 1
         for end in reversed(ends):
             latin_end = next((at for at in range(start, end) if is_han(text[at])), end)  # "redis的" names redis
-            for stop in dict.fromkeys((end, end - 1 if text[end - 1] in ".'" else end, latin_end)):
+            owned = end - 2 if text.endswith("'s", start, end) else end
+            for stop in dict.fromkeys((end, owned, end - 1 if text[end - 1] in ".'" else end, latin_end)):
                 if stop > start and (values := self._values.get(_name_key(text[start:stop]))):
                     return KnownName(values, stop)
         return None
@@ -188,13 +189,21 @@ class Names:
         return ", ".join(by_name[value] for value in close)
 
 
+class Nouns(NamedTuple):
+    """What documents may be called by: their kinds, folders and tags."""
+
+    kinds: Names
+    folders: Names
+    tags: Names
+
+
 def _name_key(name: str) -> str:
     """The key of a name; a short last word of several counts without its plural too: "follow-ups"."""
     key = value_key(name)
     return key[:-1] if _SHORT_PLURAL.search(key) else key
 
 
-def kind_names(kinds: Iterable[str]) -> Names:
+def kind_names(kinds: Collection[str]) -> Names:
     """Kinds with their other names in all languages."""
     existing = {_name_key(kind) for kind in kinds}
     aliases: dict[str, tuple[str, ...]] = {}
@@ -202,4 +211,19 @@ def kind_names(kinds: Iterable[str]) -> Names:
         for kind, others in language.lists.kinds.items():
             named = (other for other in others if _name_key(other) not in existing)  # a kind of its own
             aliases[kind] = (*aliases.get(kind, ()), *named)
+    for kind, short in short_names(kinds).items():
+        aliases[kind] = (*aliases.get(kind, ()), short)
     return Names(kinds, aliases)
+
+
+def short_names(names: Iterable[str]) -> dict[str, str]:
+    """The last word of each name of several, where no other name ends in it: "reports" for "pest reports"."""
+    lasts: dict[str, list[str]] = {}
+    for name in names:
+        words = _name_key(name).split()
+        lasts.setdefault(words[-1] if words else "", []).append(name)
+    return {
+        found[0]: last
+        for last, found in lasts.items()
+        if len(found) == 1 and _name_key(found[0]) != last and not compiled("<noun>").fullmatch(last)
+    }

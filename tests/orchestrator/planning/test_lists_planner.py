@@ -124,3 +124,16 @@ def test_given_a_possible_list_when_planned_then_it_is_one_only_where_the_corpus
     ):
         grown, kept = planned(monkeypatch, pool, question, possible=True)
         assert (grown.nodes, grown.warnings, kept.keys) == ((), (), [])
+
+
+@pytest.mark.parametrize(
+    ("question", "word"),
+    [("Which lodgers of 2026 are redis people?", "lodgers"), ("Which redis clusters are up?", "clusters")],
+)
+def test_given_the_form_of_a_list_when_it_is_searched_instead_then_the_words_that_were_not_read_are_named(
+    monkeypatch: pytest.MonkeyPatch, question: str, word: str
+) -> None:
+    grown, _ = planned(monkeypatch, Pool(), question, possible=True)
+    assert grown.nodes == ()
+    assert "(unread words)" in grown.warnings[0]
+    assert word in grown.warnings[0]

@@ -106,6 +106,11 @@ def test_given_a_hostile_text_when_tested_then_time_stays_linear(text: str) -> N
     assert time.process_time() - begun < 3.0
 
 
+def test_given_a_column_that_documents_call_otherwise_when_told_so_then_it_is_filled() -> None:
+    assert columns_of(document("责任编辑：林晓"), ("责编",)) == {}
+    assert columns_of(document("责任编辑：林晓"), ("责编",), {"责编": ("责任编辑",)}) == {"责编": "林晓"}
+
+
 def test_given_paths_when_asked_for_folders_then_each_above_them_comes_once() -> None:
     assert folders(["a/b/c.md", "a/d.md", "a/e.jsonl#x/y", "f.md"]) == ("a/", "a/b/")
 

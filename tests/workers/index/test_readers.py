@@ -66,10 +66,14 @@ def test_given_no_title_when_read_then_it_is_the_first_top_heading_or_the_file_n
 
 
 def test_given_a_wrong_date_when_read_then_the_document_is_kept_and_says_so() -> None:
-    document = read("---\ndate: 31.02.2026\ntags: {a: b}\nkind: two words\n---\nbody")
+    document = read("---\ndate: 31.02.2026\ntags: {a: b}\nkind: a kind of five words\n---\nbody")
     assert (document.date, document.tags, document.kind) == (None, (), "")
     assert [note.partition(":")[0] for note in document.notes] == ["date", "tags", "kind"]
     assert "'31.02.2026' left out: write it as YYYY-MM-DD" in document.notes[0]
+
+
+def test_given_a_kind_of_several_words_when_read_then_it_is_one_kind() -> None:
+    assert read("---\nkind: Pest  report\n---\nbody").kind == "pest-report"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,215 @@
+"""Known values are read wherever they stand, with what ties them to the documents; each word is accounted for."""
+
+from __future__ import annotations
+
+from datetime import date
+from itertools import product
+
+import pytest
+
+from orchestrator.planning.lists.possible import asks_for_several, may_be_list, names_list
+from orchestrator.planning.lists.reading import Reading, read_question
+from shared.language.text import plain
+from shared.models import Filters
+from shared.models.enumeration import Values
+
+TODAY = date(2026, 11, 22)
+VALUES = Values(
+    kinds={"parcel": 9, "pest-report": 4, "货单": 5, "会议纪要": 3},
+    tags={"fragile": 3, "documentary": 2, "冷藏": 2},
+    folders=("depot/", "depot/journals/"),
+    fields={
+        "courier": {"Edda Vik": 4, "Malik Osei": 2, "Ruth Bell": 1},
+        "clerk": {"Nils Aune": 3},
+        "outcome": {"lost": 3, "delivered": 5, "rejected": 2},
+        "hall": {"North Shed": 3, "Quay Hall": 2},
+        "经手人": {"周岚": 3, "陈默": 2, "马骁": 1},
+        "责编": {"林晓": 3},
+        "责任编辑": {"林晓": 1, "何川": 1},
+        "货况": {"在途": 3, "已签收": 4, "滞留": 2},
+        "仓库": {"东库房": 3, "码头仓": 2},
+    },
+    documents=30,
+)
+
+
+def read(question: str) -> Reading:
+    return read_question(question, Filters(), VALUES, TODAY)
+
+
+def understood(question: str) -> tuple[list[str], tuple[str, ...]]:
+    scan = read(question).scan
+    assert scan is not None
+    return sorted(scan.understood.split(", ")), scan.unread
+
+
+@pytest.mark.parametrize(
+    ("question", "parts"),
+    [
+        ("which parcels does Edda look after?", ["courier = Edda Vik", "kind = parcel"]),
+        ("what parcels has Malik been working on", ["courier = Malik Osei", "kind = parcel"]),
+        ("parcels where Nils Aune was around", ["clerk = Nils Aune", "kind = parcel"]),
+        ("parcels that went to Ruth Bell", ["courier = Ruth Bell", "kind = parcel"]),
+        ("Edda's lost parcels", ["courier = Edda Vik", "kind = parcel", "outcome = lost"]),
+        ("parcels except Edda's", ["kind = parcel", "not courier = Edda Vik"]),
+        ("parcels that Edda did not carry", ["kind = parcel", "not courier = Edda Vik"]),
+        ("how many parcels did we reject?", ["kind = parcel", "outcome = rejected"]),
+        ("parcels that ended up lost", ["kind = parcel", "outcome = lost"]),
+        (
+            "lost parcels in North Shed or Quay Hall",
+            ["hall = North Shed or Quay Hall", "kind = parcel", "outcome = lost"],
+        ),
+        ("parcels neither lost nor in North Shed", ["kind = parcel", "not hall = North Shed", "not outcome = lost"]),
+        ("lost reports", ["kind = pest-report", "outcome = lost"]),
+        ("parcels 2025", ["dated 2025-01-01 to 2025-12-31", "kind = parcel"]),
+        ("周岚手上在途的货单", ["kind = 货单", "经手人 = 周岚", "货况 = 在途"]),
+        ("由陈默搬的货单", ["kind = 货单", "经手人 = 陈默"]),
+        ("周岚没碰的货单", ["kind = 货单", "not 经手人 = 周岚"]),
+        ("不滞留的货单", ["kind = 货单", "not 货况 = 滞留"]),
+        ("货单，不要东库房的", ["kind = 货单", "not 仓库 = 东库房"]),
+        ("林晓责编的货单", ["kind = 货单", "责编 or 责任编辑 = 林晓"]),
+        ("陈默去了哪些会", ["kind = 会议纪要", "经手人 = 陈默"]),
+    ],
+)
+def test_given_values_in_any_words_when_read_then_they_are_filters_and_nothing_is_unread(
+    question: str, parts: list[str]
+) -> None:
+    assert understood(question) == (parts, ())
+
+
+@pytest.mark.parametrize(
+    ("question", "unread"),
+    [
+        ("Edda's grubbiest parcels", "grubbiest"),
+        ("parcels praised by Edda", "praised by edda"),
+        ("parcels inspected by Edda and wrapped beautifully", "wrapped beautifully"),
+        ("东库房最难搬的货单", "最难搬"),
+        ("在途却没人要的货单", "没人要"),
+        ("讨论不充分的会议纪要", "不充分"),
+        ("审核人是周岚的货单", "审核人是周岚"),
+    ],
+)
+def test_given_words_that_say_more_when_a_value_stands_beside_them_then_they_are_named_and_no_condition(
+    question: str, unread: str
+) -> None:
+    scan = read(question).scan
+    assert scan is not None
+    assert scan.conditions == ()
+    assert unread in plain(" ".join(scan.unread))
+
+
+ENGLISH = (
+    "parcels {verb} by {person}",
+    "which parcels did {person} {verb}?",
+    "{state} parcels that {person} {verb}",
+    "{verb} {state} parcels",
+    "parcels from 2025 that {verb} in {hall}",
+    "{person}'s {verb} parcels",
+    "{state} parcels {verb} like {other}",
+    "fragile parcels with a {verb} {other}",
+    "latest 5 {verb} parcels of {person}",
+)
+CHINESE = (
+    "{person}{verb}的货单",
+    "{state}却{verb}的货单",
+    "哪些货单{verb}了{other}",
+    "{verb}的{hall}货单",
+    "2025年{person}{verb}的货单",
+    "{hall}里{verb}得{other}的货单",
+    "{verb}的货单有几张",
+)
+
+
+def questions() -> list[str]:
+    asked = []
+    for texts, made_up, values in (
+        (
+            ENGLISH,
+            [("glorbed", "wimple"), ("frobble", "snark")],
+            [("Edda Vik", "lost", "Quay Hall"), ("Malik", "rejected", "North Shed")],
+        ),
+        (
+            CHINESE,
+            [("夯叠", "囫囵"), ("蘸甩", "皴裂")],
+            [("周岚", "在途", "东库房"), ("马骁", "滞留", "码头仓")],
+        ),
+    ):
+        for text, (verb, other), (person, state, hall) in product(texts, made_up, values):
+            asked.append(text.format(verb=verb, other=other, person=person, state=state, hall=hall))
+    return asked
+
+
+@pytest.mark.parametrize("question", questions())
+def test_given_words_that_no_rule_knows_when_read_then_each_is_read_or_told_or_named_as_unread(question: str) -> None:
+    reading = read(question)
+    told = plain(" ".join(reading.warnings))
+    for word in ("glorbed", "wimple", "frobble", "snark", "夯叠", "囫囵", "蘸甩", "皴裂"):
+        assert word not in question or word in told
+    scan = reading.scan
+    for value in ("Edda Vik", "Malik", "lost", "rejected", "Quay Hall", "North Shed", "周岚", "马骁", "在途", "滞留"):
+        if scan and value in question:
+            assert (value in scan.understood) != (plain(value) in plain(" ".join(scan.unread)))
+
+
+def is_list(question: str) -> bool:
+    scan = read(question).scan
+    return may_be_list(question) and scan is not None and names_list(question, VALUES, scan)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "lost documentaries",
+        "滞留的有哪些",
+        "陈默去了哪些会",
+        "what did Edda courier?",
+        "parcels with their hall",
+        "whatever Malik carried",
+    ],
+)
+def test_given_values_that_stand_for_the_documents_when_read_then_it_is_a_list(question: str) -> None:
+    assert is_list(question)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "what did Edda say?",
+        "what does lost mean?",
+        "lost documentary",
+        "what is a documentary?",
+        "滞留是什么意思",
+        "who is Edda Vik?",
+    ],
+)
+def test_given_another_question_about_a_value_when_read_then_it_is_no_list(question: str) -> None:
+    assert not is_list(question)
+
+
+def test_given_the_first_of_what_was_not_understood_when_read_then_none_is_left_out_by_its_number() -> None:
+    refused = read("latest 5 glorbed wimples of 2025")
+    assert refused.scan is None
+    assert "glorbed wimples" in refused.warnings[0]
+    scan = read("latest 5 glorbed parcels").scan
+    assert scan is not None
+    assert (scan.order, scan.limit, scan.unread) == ("newest", 0, ("glorbed",))
+
+
+def test_given_a_column_when_documents_call_it_otherwise_then_their_names_are_told_to_the_scan() -> None:
+    scan = read("在途的货单，带上责编").scan
+    assert scan is not None
+    assert scan.also_called == {"责编": ("责编", "责任编辑")}
+
+
+@pytest.mark.parametrize(
+    ("question", "several"),
+    [
+        ("which lodgers are in the attic", True),
+        ("how many barges came", True),
+        ("哪些房客在阁楼", True),
+        ("which port is used?", False),
+        ("what is a lodger?", False),
+    ],
+)
+def test_given_the_form_of_a_list_when_it_is_none_then_that_is_worth_a_warning(question: str, several: bool) -> None:
+    assert asks_for_several(question) == several
