@@ -14,6 +14,7 @@ from tests.fuzz import samples
 from tests.fuzz.guard import MOST_SENTENCE
 from tests.fuzz.mutate import Mutator, as_json
 from tests.fuzz.target import Target, always
+from tests.support.offsets import assert_whole
 from workers.index.code import occurrences
 from workers.index.metadata import read_metadata
 from workers.index.pipeline import chunks_of
@@ -43,6 +44,8 @@ def _ingest(suffix: str, content: bytes) -> None:
             assert "\n" not in chunk.title
         assert [chunk.ordinal for chunk in chunks] == list(range(len(chunks)))
         assert len({chunk.chunk_id for chunk in chunks}) == len(chunks)
+        if chunks:
+            assert_whole(item, chunks)
 
 
 def _one_line(sentence: str) -> None:

@@ -183,7 +183,8 @@ def test_given_a_quote_when_shown_then_exactly_its_characters_are_marked(pools: 
 
 def test_given_a_page_when_shown_then_it_is_that_page_and_a_quote_there_has_its_box(pools: Pools, folder: Path) -> None:
     pools.ingest(folder)
-    assert pools.corpus().passage("report.pdf", page=2).text == "The valve of hall 9 was closed."
+    page = pools.corpus().passage("report.pdf", page=2)
+    assert (page.text, page.place.page, page.place.box) == ("The valve of hall 9 was closed.", 2, None)
     passage = pools.corpus().passage("report.pdf", quote="was closed")
     assert (passage.place.page, passage.place.name) == (2, "p. 2")
     assert passage.place.box is not None

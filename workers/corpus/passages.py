@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from shared.errors import InputError, StoreError
 from shared.models import Chunk
 from shared.models.corpus import Passage, PassageMark, PassageRequest, StoredDocument
-from shared.models.place import place_of
+from shared.models.place import Place, place_of
 from shared.store import ChunkStore
 from shared.store.schema import of_documents
 from shared.store.texts import BETWEEN, text_of
@@ -53,7 +53,7 @@ def passage_of(read: DocumentText, document: StoredDocument, request: PassageReq
         end=last,
         characters=len(read.text),
         marks=tuple(marks),
-        place=_place(chunk, marks[0] if marks else PassageMark(start=first, end=first + 1)),
+        place=_place(chunk, marks[0]) if marks else _place(chunk, PassageMark(start=first, end=first)).but(box=None),
         chunk_id=chunk.chunk_id if chunk and marks else None,
     )
 
@@ -115,7 +115,7 @@ def _places(chunks: Sequence[Chunk]) -> list[tuple[int, str]]:
     return found
 
 
-def _place(chunk: Chunk | None, mark: PassageMark) -> Any:
+def _place(chunk: Chunk | None, mark: PassageMark) -> Place:
     if chunk is None:
         return place_of("")
     for at, start, length in chunk.spans or ((0, chunk.start or 0, len(chunk.text)),):

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from operator import itemgetter
+from typing import Any, NamedTuple, TypeVar
 
 from shared.models import Chunk
 
+#: A tuple that begins with an offset.
+Mark = TypeVar("Mark", bound=tuple[Any, ...])
 #: A line that is not verbatim (a heading without its emphasis) is sought in so many characters behind its beginning.
 _WINDOW = 2000
 #: A longer line that is not verbatim has no offsets.
@@ -98,29 +101,32 @@ def _moved(spans: Iterable[Span], by: int) -> Iterator[Span]:
 
 
 def as_fields(text: str, spans: Sequence[Span]) -> dict[str, Any]:
-    """The fields of a chunk that say where it stands. `spans` only where it is not one slice of the document."""
-    if not spans:
-        return {}
+    """The fields of a chunk that say where it stands. `spans` only where it is not one slice of the document.
+
+    A chunk of which nothing stands there (a heading that is all marks) has an empty span.
+    """
+    spans = spans or [Span(0, 0, 0)]
     start, end = min(span.start for span in spans), max(span.start + span.length for span in spans)
     whole = len(spans) == 1 and spans[0].length == len(text)
     return {"start": start, "end": end, "spans": () if whole else tuple(map(tuple, spans))}
 
 
-def marks_in(spans: Sequence[Span], marks: Sequence[tuple[int, Any]]) -> list[tuple[int, Any]]:
-    """Offsets in a chunk's text at which what is marked by offset in the document begins; the first is at 0.
+def marks_in(spans: Sequence[Span], marks: Sequence[Mark]) -> tuple[Mark, ...]:
+    """What is marked in a chunk's text, of what is marked in the document's; both in order, each with its offset first.
 
-    What begins between two spans begins with the second one.
+    The first mark is at 0. What begins between two spans begins with the second one.
     """
     if not spans or not marks:
-        return []
+        return ()
     first, end = spans[0].start, max(span.start + span.length for span in spans)
-    begun = bisect_right(marks, first, key=lambda mark: mark[0])
-    found = {0: marks[begun - 1][1]} if begun else {}
-    for offset, value in marks[begun : bisect_left(marks, end, key=lambda mark: mark[0])]:
-        span = next((span for span in spans if span.start + span.length > offset), None)
+    begun = bisect_right(marks, first, key=itemgetter(0))
+    found: dict[int, Any] = {0: (0, *marks[begun - 1][1:])} if begun else {}
+    for mark in marks[begun : bisect_left(marks, end, lo=begun, key=itemgetter(0))]:
+        span = next((span for span in spans if span.start + span.length > mark[0]), None)
         if span is not None:
-            found[span.at + max(offset - span.start, 0)] = value
-    return sorted(found.items())
+            at = span.at + max(mark[0] - span.start, 0)
+            found[at] = (at, *mark[1:])
+    return tuple(found[at] for at in sorted(found))
 
 
 def between(text: str, chunks: Sequence[Chunk]) -> list[tuple[tuple[int, str], ...]]:
