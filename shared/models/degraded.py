@@ -16,6 +16,7 @@ class Degradation(StrEnum):
     OVER_BUDGET = "over_budget"
     OUT_OF_TIME = "out_of_time"
     NOT_CONFIGURED = "not_configured"
+    VERIFIER_UNAVAILABLE = "verifier_unavailable"
     PLUGIN_FAILED = "plugin_failed"
 
 

@@ -63,8 +63,8 @@ class JsonClient(AbstractContextManager["JsonClient"]):
     """POSTs JSON to the server behind `gate`, over reused connections. Thread-safe; build it after a fork.
 
     `attempts` are the tries of one post on transient faults. `attempt_s` bounds one try in seconds, `max_reply_bytes`
-    the decoded reply. Proxy variables of the environment are obeyed, redirects are not followed: they would carry the
-    key elsewhere. Cookies are not kept.
+    the decoded reply. A reply that is a list is an object with it as `list_as`. Proxy variables of the environment are
+    obeyed, redirects are not followed: they would carry the key elsewhere. Cookies are not kept.
 
     Raises: SettingsError for a key that no header can hold.
     """
@@ -78,7 +78,9 @@ class JsonClient(AbstractContextManager["JsonClient"]):
         *,
         attempt_s: float = _LONGEST_S,
         max_reply_bytes: int = _MAX_REPLY_BYTES,
+        list_as: str = "",
     ) -> None:
+        self._list_as = list_as
         self._attempts, self._attempt_s = attempts, attempt_s
         self._max_reply_bytes = max_reply_bytes
         self._gate, self._server = gate, gate.server
@@ -168,6 +170,8 @@ class JsonClient(AbstractContextManager["JsonClient"]):
             body = json.loads(raw, parse_constant=_refuse_constant)
         except (ValueError, RecursionError):
             raise ReplyError(f"{self._server} sent a reply that is no JSON") from None
+        if self._list_as and isinstance(body, list):
+            body = {self._list_as: body}
         if not isinstance(body, dict):
             raise ReplyError(f"{self._server} sent JSON that is no object")
         return body

@@ -19,7 +19,7 @@ from shared.providers.http_deadline import time_left, until
 
 SharedCall = Literal[
     "routing", "decomposition", "listing", "rewriting", "embedding", "directories", "leaf rerank", "binding", "columns",
-    "root rerank", "summary", "another's call",
+    "root rerank", "summary", "verifying", "another's call",
 ]  # fmt: skip
 #: Of the time for leaves (the deadline less `Job.leaf_reserve`); the root rerank and the summary of the whole time.
 SHARES: Mapping[SharedCall, float] = {
@@ -34,6 +34,7 @@ SHARES: Mapping[SharedCall, float] = {
     "columns": 0.5,
     "root rerank": 0.5,
     "summary": 0.8,
+    "verifying": 0.5,  # of what the summary has left
     "another's call": 0.5,  # waiting for an identical one, before it is made here
 }
 #: A call gets so many seconds even where its share is less, and is not begun with less.

@@ -20,6 +20,7 @@ from shared.settings.server_url import ServerUrl
 from shared.settings.services import BudgetDefaults, FlowerSettings, Prices, ProviderSettings, RedisSettings
 from shared.settings.sources import CONFIG_ENV, check_secrets, settings_file
 from shared.settings.strategies import Strategy, built_in, checked, known_names, named, plugin_strategies, with_post
+from shared.settings.verifying import SummarySettings, VerifierSettings
 
 #: Threads of a pool that waits for model servers, and of one that computes.
 _WAITING_THREADS, _THREADS = 64, 4
@@ -59,7 +60,8 @@ class Settings(BaseSettings):
     search: s.SearchSettings = s.SearchSettings()
     embedding: s.EmbeddingSettings = s.EmbeddingSettings()
     rerank: s.RerankSettings = s.RerankSettings()
-    summary: s.SummarySettings = s.SummarySettings()
+    summary: SummarySettings = SummarySettings()
+    verifier: VerifierSettings = VerifierSettings()
     strategies: dict[str, Strategy] = Field(default_factory=dict, description="lists of stages: docs/strategies.md")
     cache: s.CacheSettings = s.CacheSettings()
     store: s.StoreSettings = s.StoreSettings()

@@ -23,6 +23,7 @@ _WHOLE = (
 _FIELDS = {
     "embedding": ("provider", "model", "dim", "query_prefix", "passage_prefix", "languages"),
     "rerank": ("provider", "model", "window_chars", "min_relevance"),
+    "verifier": ("provider", "model", "least", "most"),
     "store": ("kind", "collection"),
     "jobs": ("deadline_s", "batch_deadline_s"),
     "lanes": ("on_outage_interactive", "on_outage_batch"),

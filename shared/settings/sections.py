@@ -187,14 +187,6 @@ def reranker_traits(name: str | None) -> ProviderTraits:
     return RerankSettings.providers.get((name or "").partition(":")[0], ProviderTraits())
 
 
-class SummarySettings(SettingsSection):
-    """What becomes of a summary by an LLM."""
-
-    unsupported: Literal["remove", "mark"] = Field(
-        default="remove", description="sentences that their sources do not say: remove, or mark (they stay, marked)"
-    )
-
-
 class CacheSettings(SettingsSection):
     """What is computed once and kept in Redis."""
 

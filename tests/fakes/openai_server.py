@@ -23,6 +23,7 @@ _ENDPOINTS = {
     "/v1/chat/completions": "chat",
     "/v1/embeddings": "embeddings",
     "/v1/rerank": "rerank",
+    "/v1/predict": "predict",
     "/v1/models": "models",
 }
 #: What stands in for the default answer of an endpoint: the request's body in, a step or a chat text out.

@@ -17,6 +17,7 @@ from shared.models.answer import MissingFact, MissingReason
 from shared.models.enumeration import ListTable
 from shared.models.plan import node_order
 from shared.providers.llm.client import LLM
+from shared.providers.verifiers import Verifier
 from shared.tasks.task_run import TaskRun
 from workers.merge import tree
 from workers.merge.aggregators import SIMPLE, Aggregated, Findings, aggregate, all_known
@@ -45,19 +46,31 @@ def merged(run: TaskRun, nodes: Mapping[str, Node], results: Mapping[str, LeafRe
     return tree.merge_tree(done, nodes, settings.multi_query, cap, min(shares, default=1.0))
 
 
-def run_aggregator(
-    run: TaskRun, pool: MergedPool, leaves: Sequence[LeafResult], *, llm: LLM | None, table: ListTable | None = None
+def run_aggregator(  # noqa: PLR0913 - what an answer is made of
+    run: TaskRun,
+    pool: MergedPool,
+    leaves: Sequence[LeafResult],
+    *,
+    llm: LLM | None,
+    table: ListTable | None = None,
+    verifier: Verifier | None = None,
 ) -> tuple[str, Aggregated]:
     """The aggregator's name and the answer it made, what its sentences rest on, what is wrong with its sources."""
-    name, made = _made(run, pool, leaves, llm=llm, table=table)
+    name, made = _made(run, pool, leaves, llm=llm, table=table, verifier=verifier)
     held = with_support(made, pool.hits)
     today = datetime.fromtimestamp(run.jobs.clock.now(), UTC).date().isoformat()
     summary = with_verdicts(held.summary, pool.hits, run.job.request.question, today)
     return name, held.model_copy(update={"summary": summary})
 
 
-def _made(
-    run: TaskRun, pool: MergedPool, leaves: Sequence[LeafResult], *, llm: LLM | None, table: ListTable | None
+def _made(  # noqa: PLR0913 - as run_aggregator
+    run: TaskRun,
+    pool: MergedPool,
+    leaves: Sequence[LeafResult],
+    *,
+    llm: LLM | None,
+    table: ListTable | None,
+    verifier: Verifier | None,
 ) -> tuple[str, Aggregated]:
     """What the aggregator made; "nothing found" where that is the verdict of all `leaves`.
 
@@ -82,6 +95,9 @@ def _made(
         prompt_tokens=settings.llm_prompt_tokens,
         sources_tokens=int(settings.llm_prompt_tokens * settings.llm_sources_share),
         mark_unsupported=settings.summary.unsupported == "mark",
+        verifier=verifier,
+        verifier_limit=settings.verifier.most,
+        verifier_s=settings.verifier.timeout_s,
     )
     given = settings.aggregators.model_dump().get(name, {})
     name, made = aggregate(name, found, given, all_known())

@@ -14,6 +14,7 @@ from shared.models.base import Model
 from shared.models.enumeration import ListTable
 from shared.models.route import Routed
 from shared.providers.llm.client import LLM
+from shared.providers.verifiers import Verifier
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,7 @@ class Findings:
     `table` is the complete list of an enumeration. `llm` None: no text by an LLM is wanted or possible.
     `timeout_s` is what is left of the job's time, in seconds. `prompt_tokens`: of a prompt at most, `sources_tokens` of
     the sources in it. `mark_unsupported`: sentences of the LLM that its sources do not say stay, with a mark.
+    `verifier` is asked about at most `verifier_limit` of them in `verifier_s` seconds.
     """
 
     question: str
@@ -37,6 +39,9 @@ class Findings:
     prompt_tokens: int = 12_000
     sources_tokens: int = 9_600
     mark_unsupported: bool = False
+    verifier: Verifier | None = None
+    verifier_limit: int = 12
+    verifier_s: float = 20.0
 
 
 class Aggregated(Model):

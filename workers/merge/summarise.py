@@ -24,9 +24,10 @@ from workers.display import safe
 from workers.inert import inert
 from workers.merge.citations import citation
 from workers.merge.findings import Aggregated, Findings
-from workers.merge.grounded import grounded
+from workers.merge.grounded import Verify, grounded
 from workers.merge.memories import memories
 from workers.merge.support import best_quote
+from workers.merge.verifying import Verification
 
 _MAX_RANGE = 50
 _PART = re.compile(r"(\d{1,9})(?:\s?[\-–]\s?(\d{1,9}))?")
@@ -54,7 +55,7 @@ def summarise(found: Findings, fallback: Callable[[], Summary], steps: Sequence[
     hits = found.pool.hits
     if found.llm is None or not hits:
         return own.model_copy(update={"summary": fallback()})
-    cost, left = Cost(), ""
+    cost, left, asked = Cost(), "", Verification(found)
     try:
         if not (timeout_s := seconds_for("summary", found.timeout_s)):
             raise DeadlineError("no time was left for it")
@@ -69,12 +70,15 @@ def summarise(found: Findings, fallback: Callable[[], Summary], steps: Sequence[
         prompt = ask(memories=sources)
         reply = found.llm.complete(prompt, timeout_s=timeout_s, check=read)
         cost = reply.cost
-        checked, support = _supported(read(reply.text), hits[: len(sources)], mark=found.mark_unsupported)
+        verify = asked.ask if found.verifier else None
+        checked, support = _supported(
+            read(reply.text), hits[: len(sources)], mark=found.mark_unsupported, verify=verify
+        )
     except RamifyError as error:
         fell_back("llm", error)
         reason = str(error).strip().rstrip(".")
         warning = f"The summary by LLM cannot be used, so it is extractive: {reason}."
-        changed = {"summary": fallback(), "cost": cost or spent(error).cost, "warnings": (warning,)}
+        changed = {"summary": fallback(), "cost": (cost or spent(error).cost) + asked.cost, "warnings": (warning,)}
         return own.model_copy(update=changed)
     removed = f"{checked.removed} citation(s) of sources that do not exist were removed from the summary."
     unsupported = f"{len(support.removed)} sentence(s) of the summary were removed: their sources do not say them."
@@ -82,13 +86,16 @@ def summarise(found: Findings, fallback: Callable[[], Summary], steps: Sequence[
     marked = f"{support.unsupported} sentence(s) of the summary are marked: their sources do not say them."
     warnings += (unsupported,) if support.removed else ()
     warnings += (marked,) if support.unsupported else ()
+    warnings += (asked.warning,) if asked.warning else ()
     summary = _summary(checked, hits).model_copy(update={"support": support})
-    return own.model_copy(update={"summary": summary, "cost": cost, "warnings": warnings})
+    return own.model_copy(update={"summary": summary, "cost": cost + asked.cost, "warnings": warnings})
 
 
-def _supported(checked: CheckedText, sources: Sequence[MergedHit], *, mark: bool) -> tuple[CheckedText, SupportReport]:
+def _supported(
+    checked: CheckedText, sources: Sequence[MergedHit], *, mark: bool, verify: Verify | None
+) -> tuple[CheckedText, SupportReport]:
     """The text without what its sources do not say, or with marks. Raises: ReplyError where no sentence is left."""
-    held = grounded(checked.text, sources, mark=mark)
+    held = grounded(checked.text, sources, mark=mark, verify=verify)
     if held.report.sentences and not any(one.kind != "no claim" for one in held.report.spans):
         first = held.report.removed[0]
         raise ReplyError(f"its sources do not say it: {first.kind}, {first.reason}")

@@ -18,7 +18,7 @@ from shared.providers.fallbacks import note_reason
 from shared.providers.time_shares import seconds_for
 from shared.tasks.signatures import AnyTask, skip_next
 from shared.tasks.task_run import TaskRun, fail_job, reason_of, remote
-from workers.app import app, llm_of, registry
+from workers.app import app, llm_of, registry, verifier_of
 from workers.enumerate.merge_rows import list_warnings, merge_rows
 from workers.leaf_outcome import record_searched
 from workers.merge import tree
@@ -83,7 +83,8 @@ def merge_summarise(run: TaskRun) -> None:
     run.annotate(warnings=_warnings(run, failed))
     table = Tables(jobs.client, registry.settings).table(job.id)
     writer = llm_of(run, "summary") if _wants_llm(run) else None
-    name, made = run_aggregator(run, pool, leaves, llm=writer, table=table)
+    verifier = verifier_of(writer) if writer is not None else None
+    name, made = run_aggregator(run, pool, leaves, llm=writer, table=table, verifier=verifier)
     run.annotate(made.cost, made.warnings)
     answer = build_answer(jobs, job, pool, made, leaves)
     whole = answer.model_copy(update={"aggregator": name})

@@ -132,6 +132,15 @@ def rerank_prompt(query: str, documents: Sequence[str]) -> str:
     return filled("rerank", values)
 
 
+def verify_prompt(pairs: Sequence[tuple[str, str]]) -> str:
+    """Asks whether the passage of each pair of claim and passage, numbered from 1, states the claim."""
+    written = (
+        f'<pair id="{number}"><claim>{escaped(claim)}</claim><passage>{escaped(_cut(passage))}</passage></pair>'
+        for number, (claim, passage) in enumerate(pairs, 1)
+    )
+    return filled("verify", {"pairs": "\n".join(written), "count": str(len(pairs))})
+
+
 def escaped(text: str) -> str:
     """`text` as XML text: & < > " ' as entities, characters that XML does not know and that nobody sees left out."""
     return NOT_XML.sub("", without_hidden(text)).translate(_ENTITIES)

@@ -248,6 +248,26 @@ def parse_marks(text: str, count: int) -> dict[int, float]:
     return marks
 
 
+def parse_verdicts(text: str, count: int) -> dict[int, bool]:
+    """Position (from 0) -> whether the pair was called supported; fewer than `count` is no fault.
+
+    Raises: ReplyError naming the first fault: an id that is unknown or stands twice, another word.
+    """
+    ids = {"id": FieldSchema(integer(1, count, "the <verdicts> name pair {value} of {most}"), "")}
+    schema = ElementSchema("verdicts", items=ElementSchema("v", fields=ids, text=line()), others="refused")
+    found: dict[int, bool] = {}
+    for item in read_reply(text, schema).items:
+        pair, word = item.fields["id"], item.text.strip().lower()
+        if pair - 1 in found:
+            raise ReplyError(f"the <verdicts> name pair {pair} twice")
+        if word not in {"supported", "unsupported"}:
+            raise ReplyError(f"the <verdicts> call pair {pair} {shown(word)}, neither supported nor unsupported")
+        found[pair - 1] = word == "supported"
+    if not found:
+        raise ReplyError("the <verdicts> hold no <v>")
+    return found
+
+
 def readable(reply: str) -> str:
     """A reply without thinking, short enough to be read as Markdown. Raises: ReplyError for a longer one."""
     text = without_thinking(reply.replace("\r\n", "\n"))
