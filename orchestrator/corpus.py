@@ -32,6 +32,7 @@ from shared.models.corpus import (
     RemoveRequest,
     StoredDocument,
 )
+from shared.models.enumeration import ListRow
 from shared.models.ingest import IngestResult
 from shared.settings import Settings
 
@@ -156,14 +157,26 @@ class Corpus:
         raise InputError("document", name, f"it may be one of {listed}{more}: give a path or an id")
 
     def cited(self, job_id: str, number: int, around: int = 600) -> Passage:
-        """The passage that `[number]` of a job's answer stands for. Raises: as `passage`, and of `Ramify.result`."""
-        citations = self._answer_of(job_id).summary.citations
+        """The passage that `[number]` of a job's answer stands for, or the sentence of that row of its list.
+
+        Raises: as `passage`, and of `Ramify.result`.
+        """
+        answer = self._answer_of(job_id)
+        citations, rows = answer.summary.citations, answer.table.rows if answer.table else ()
         found = next((one for one in citations if one.number == number), None)
-        if found is None:
-            known = ", ".join(str(one.number) for one in citations) or "none"
-            raise NotFoundError("citation", f"{job_id}#{number}", f"its answer has {known}")
-        name, quote = found.doc_id or found.path, found.quote or None
-        return self.passage(name, chunk_id=found.chunk_id, quote=quote, around=around)
+        if found is not None:
+            name, quote = found.doc_id or found.path, found.quote or None
+            return self.passage(name, chunk_id=found.chunk_id, quote=quote, around=around)
+        if 0 < number <= len(rows):
+            return self._of_row(rows[number - 1], around)
+        known = ", ".join(str(one.number) for one in citations) or (f"rows 1 to {len(rows)}" if rows else "none")
+        raise NotFoundError("citation", f"{job_id}#{number}", f"its answer has {known}")
+
+    def _of_row(self, row: ListRow, around: int) -> Passage:
+        """Its sentence was made plain to be shown: where it does not stand so in the text, the document's beginning."""
+        with suppress(InputError):
+            return self.passage(row.doc_id, quote=row.sentence or None, around=around)
+        return self.passage(row.doc_id, around=around)
 
     def text(self, name: str, namespace: str | None = None) -> str:
         """The whole extracted text, to which the offsets of chunks and citations refer. Raises: as `passage`."""

@@ -46,6 +46,10 @@ def test_a_question_gives_a_tree_leaf_results_merged_results_and_citations_that_
     for citation in answer.summary.citations:
         assert citation.chunk_id in by_chunk
         assert citation.path == by_chunk[citation.chunk_id].path
+    cited = answer.summary.citations[0]
+    assert ramify.corpus.text(cited.doc_id)[cited.start : cited.end] == cited.quote
+    (mark,) = ramify.corpus.cited(answer.job_id, cited.number).marks
+    assert (mark.start, mark.end) == (cited.start, cited.end)
     assert answer.coverage == f"{len(answer.leaves)} of {len(answer.leaves)} leaves answered"
     assert not answer.partial
     assert answer.cost.llm_calls == 0
@@ -184,6 +188,8 @@ def test_a_second_ingest_changes_nothing_and_prune_removes_what_is_gone(ramify: 
     assert sorted(first["added"]) == ["other.md", "zebra.md"]
     assert first["failed"] == ["bad.md"]
     assert sorted(ingest()["unchanged"]) == ["other.md", "zebra.md"]
+    failures = [one for one in ramify.corpus.overview().failures if one.sources == (str(tmp_path),)]
+    assert [Path(document.path).name for one in failures for document in one.documents] == ["bad.md"]
 
     (tmp_path / "zebra.md").write_text("# Zebrafish\n\nThe florbaxian moved to the hills.", encoding="utf-8")
     assert ingest()["changed"] == ["zebra.md"]
@@ -194,6 +200,9 @@ def test_a_second_ingest_changes_nothing_and_prune_removes_what_is_gone(ramify: 
     assert "removed" not in ingest()
     assert ingest(prune=True)["removed"] == ["zebra.md"]
     assert not any("florbaxian" in hit.text for hit in ramify.find("florbaxian").hits)
+    (other,) = ramify.corpus.remove(ramify.corpus.chosen([f"{tmp_path.name}/other.md"]))
+    assert Path(other.path).name == "other.md"
+    assert ingest()["added"] == ["other.md"], "what was removed is no known file"
 
 
 def test_a_part_of_a_folder_ingested_alone_keeps_its_path_and_is_pruned_with_the_folder(

@@ -22,6 +22,7 @@ from shared.errors import InputError, NotFoundError, RamifyError
 from shared.models import Answer, Citation, DocumentOutcome, RawDocument, Summary
 from shared.models.base import Model
 from shared.models.corpus import Passage
+from shared.models.enumeration import ListRow, ListTable
 from shared.models.ingest import DocumentStatus, IngestCounts, IngestResult
 from shared.settings import Settings
 from shared.tenants import DEFAULT_TENANT
@@ -209,6 +210,17 @@ def test_given_a_citation_when_shown_then_its_quote_is_marked_also_where_its_chu
         assert _NOTE[mark.start : mark.end] == "It took two hours."
     with pytest.raises(NotFoundError, match="its answer has 1"):
         pools.corpus().cited("job0", 2)
+    rows = tuple(
+        ListRow(doc_id=hit.doc_id, title=hit.title, path=hit.path, uri="", sentence=sentence)
+        for sentence in ("It took two hours.", "Not as it stands there.")
+    )
+    table = ListTable(understood="", rows=rows)
+    pools.answers["list1"] = Answer(job_id="j", question="?", state="done", coverage="", table=table)
+    (mark,) = pools.corpus().cited("list1", 1).marks
+    assert _NOTE[mark.start : mark.end] == "It took two hours."
+    assert pools.corpus().cited("list1", 2).marks == ()
+    with pytest.raises(NotFoundError, match="rows 1 to 2"):
+        pools.corpus().cited("list1", 3)
 
 
 def test_given_another_tenants_documents_when_looked_at_then_they_are_not_there(pools: Pools, folder: Path) -> None:
