@@ -55,6 +55,7 @@ class MeasureRule(Model):
     asked: str
     dimensions: tuple[str, ...] = Field(min_length=1)
     said: str = NEVER
+    named: bool = Field(default=False, description="its unit alone does not tell what is measured")
 
 
 class SectionRule(Model):
@@ -72,10 +73,10 @@ class AnswerTable(Model):
     of several. `defines`: a question for what a `term` is; `is_defined`: what stands between that and its definition.
     `parts`: what stands between two parts of a question that each ask something of their own. `example`: asks for code
     that shows how something is used. `current`: asks how something is now. `measured`: asks which of several has more
-    of something that is counted. `attribute`: patterns with a group, what is asked of something ("the weight of X",
-    "how many engineers"). `sections`: under which headings they are answered. `points_back`: a pattern
-    that the beginning of a sentence without a subject of its own matches ("He was born"). `implied`: words of questions
-    that any answer of that kind says ("how many", "the price").
+    of something that is counted. `attribute`: patterns with a group, what is asked of something ("the weight of X");
+    `counted`: the number or the kind of what is asked for ("how many engineers", "which port"). `sections`: under which
+    headings they are answered. `points_back`: a pattern that the beginning of a sentence without a subject of its own
+    matches ("He was born"). `implied`: words of questions that any answer of that kind says ("how many", "the price").
     """
 
     asks: tuple[AnswerRule, ...] = ()
@@ -89,6 +90,7 @@ class AnswerTable(Model):
     current: str = NEVER
     measured: str = NEVER
     attribute: tuple[str, ...] = ()
+    counted: tuple[str, ...] = ()
     sections: tuple[SectionRule, ...] = ()
     evidence: dict[AnswerKind, str] = Field(default={})
     implied: dict[AnswerKind, tuple[str, ...]] = Field(default={})
@@ -150,8 +152,12 @@ class AnswerTable(Model):
         return self._newest.search(question) is not None
 
     def attributes(self, question: str) -> list[str]:
-        """What the question (as in `kind`) asks of something: "weight", "engineers"."""
+        """What the question (as in `kind`) asks of something that it names: "weight"."""
         return [found[1] for pattern in self._attribute if (found := pattern.search(question))]
+
+    def counts(self, question: str) -> list[str]:
+        """What the question (as in `kind`) asks the number or the kind of: "engineers", "port"."""
+        return [found[1] for pattern in self._counted if (found := pattern.search(question))]
 
     def exemplified(self, question: str) -> str:
         """What code that answers the question (as in `kind`) shows the use of; "" for a question that asks for none."""
@@ -217,6 +223,10 @@ class AnswerTable(Model):
     @cached_property
     def _attribute(self) -> list[re.Pattern[str]]:
         return [re.compile(one) for one in self.attribute]
+
+    @cached_property
+    def _counted(self) -> list[re.Pattern[str]]:
+        return [re.compile(one) for one in self.counted]
 
     @cached_property
     def _measured(self) -> re.Pattern[str]:

@@ -10,7 +10,7 @@ from collections.abc import Set as AbstractSet
 from shared.language import Language, derived, languages, question_language
 from shared.language.answers import AnswerKind
 from shared.language.names import names_of
-from shared.language.text import has_cjk, month_number, terms
+from shared.language.text import CJK, days_in, has_cjk, month_number, narrowed, terms
 from workers.merge.evidence import AskedFor, Pages, own_part
 from workers.merge.identifiers import identifiers
 from workers.merge.pieces import QuotableSentence
@@ -19,7 +19,14 @@ from workers.merge.pieces import QuotableSentence
 _LEAST_SAID, _LEAST_NAMED, _LEAST_OF_ATTRIBUTE, _LEAST_OF_STATE, _LEAST_OF_THING = 0.34, 0.5, 0.5, 0.7, 0.45
 #: A question with more words beside names, or in names, is put together of several statements: no sentence says it all.
 _MOST_ASKED, _MOST_ASKED_CJK, _MOST_NAMED, _MOST_NAMED_CJK = 6, 14, 4, 8
-_YEAR = re.compile(r"(?:19|20)\d\d")
+_YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
+#: Days and months with their year, and years alone.
+_DATES = re.compile(
+    r"(?:\d{1,2} )?(?:[A-Za-z]{3,9}\.? )?(?:\d{1,2},? )?(?:19|20)\d\d"
+    rf"(?:[-/{CJK}] ?\d{{1,2}}(?:[-/{CJK}] ?\d{{1,2}}[{CJK}]?)?|[{CJK}])?"
+)
+#: A question of more words may be answered on a page that another one leads to; a longer title is a sentence.
+_MOST_BRIDGED, _MOST_BRIDGED_CJK, _MOST_TITLE = 3, 6, 8
 #: A stem that begins with another one of so many letters says the same: command, commander.
 _MIN_PREFIX = 4
 _RUN = re.compile(r"[\w.-]++(?:\(\))?+", re.ASCII)
@@ -38,8 +45,20 @@ class AskedAttribute:
         language = question_language(asked) or languages()[0]
         self._for = _said_for(language)
         implied = frozenset[str]().union(*(_implied(language).get(kind, frozenset()) for kind in self._need.kinds))
-        said = [term for term in units(asked) if term not in implied and term not in language.words.alone]
+        self._when = _qualifying_date(asked) if AnswerKind.DATE not in self._need.kinds else (0, 0)
+        spans = _DATES.findall(asked) if any(self._when) else []
+        dated = {
+            term for span in spans for term in units(span) if has_cjk(term) or term.isdigit() or month_number(term)
+        }
+        said = [
+            term
+            for term in units(asked)
+            if term not in implied and term not in language.words.alone and term not in dated
+        ]
         self._named = _named(asked) or _identified(about) or _identified(question)
+        titles = (_split(words) for words, named in zip(pages.title_terms, pages.named, strict=True) if named)
+        whole = frozenset(units(asked))
+        self._titles = frozenset(title for title in titles if title <= whole and len(title) <= _MOST_TITLE)
         if self._need.example:
             self._named &= frozenset(units(self._need.example))
         self._contexts = {one: _context(one, pages) for one in sentences}
@@ -47,13 +66,21 @@ class AskedAttribute:
         self._weights = _weights(every, self._contexts.values())
         self._asked = frozenset(said) - self._named
         self._attributes = [kept for one in self._need.attributes if (kept := self._asked.intersection(units(one)))]
+        self._pairs = frozenset(
+            term for term in terms(asked) if has_cjk(term) and self._asked >= frozenset(_parts(term))
+        )
         self.unsure = not by_words or self._composed(asked)
 
     def _composed(self, asked: str) -> bool:
         cjk = has_cjk(asked)
-        several = any(self._pages.reached) or self._pages.named_count > 1
+        language = question_language(asked)
+        several = len(self._titles) > 1 or bool(language and language.steps(narrowed(asked)))
+        rest = len(self._asked.difference(*self._titles))
+        long = rest > (_MOST_BRIDGED_CJK if cjk else _MOST_BRIDGED)
+        bridged = any(self._pages.reached) and (long or bool(self._need.needed))
         return (
             several
+            or bridged
             or len(self._asked) > (_MOST_ASKED_CJK if cjk else _MOST_ASKED)
             or len(self._named) > (_MOST_NAMED_CJK if cjk else _MOST_NAMED)
         )
@@ -113,12 +140,43 @@ class AskedAttribute:
             return False
         if section:
             return True
-        if self._need.measures and not self._asked and not self._is_about(one):
-            return False
         if any(self._share(one, words) < _LEAST_OF_ATTRIBUTE for one in self._attributes):
             return False
         asked = self._asked - _split(self._pages.title_terms[at])
-        return not asked or self._share(asked, words) >= _LEAST_SAID
+        said = not asked or self._share(asked, words) >= _LEAST_SAID
+        return said and self._of_thing(words, one) and self._of_date(one) and self._says_pairs(one)
+
+    def _says_pairs(self, one: QuotableSentence) -> bool:
+        """True where it has two characters together of what is asked that its page's names have not, or says the same.
+
+        Single characters stand in many words. Only where its kind of answer shows whether a sentence may answer.
+        """
+        pairs, own = self._pairs - self._pages.leads[one.number - 1], one.words | one.lead
+        return not (self._need.checked and pairs and pairs.isdisjoint(own)) or self._need.related(own)
+
+    def _of_thing(self, words: AbstractSet[str], one: QuotableSentence) -> bool:
+        """True where the sentence, or what it stands below, names the page that the question names.
+
+        Where the question asks for an attribute, it names half of what that is an attribute of.
+        """
+        if self._need.measures and not self._asked and not self._is_about(one):
+            return False
+        elsewhere = self._titles and not any(title <= words for title in self._titles)
+        if elsewhere and not self._pages.reached[one.number - 1]:
+            return False
+        thing = (self._asked | self._named).difference(*self._attributes)
+        return not (self._need.owned and thing) or self._share(thing, words) >= _LEAST_OF_ATTRIBUTE
+
+    def _of_date(self, one: QuotableSentence) -> bool:
+        """False where the question narrows down the year or the month, and the sentence or its page is of another."""
+        year, month = self._when
+        at = one.number - 1
+        if not year or str(year) in one.words:
+            return True
+        if any(map(_YEAR.fullmatch, one.subject)):
+            return False
+        days = self._pages.days[at]
+        return not days or any(y == year and (not month or not m or m == month) for y, m, _ in days)
 
     def _is_about(self, one: QuotableSentence) -> bool:
         """True where the sentence names the thing itself, or stands on a page or in a section that bears its name."""
@@ -132,13 +190,8 @@ class AskedAttribute:
         words = self._contexts.get(one) or _context(one, self._pages)
         wanted = self._asked | self._named
         counts = AnswerKind.NUMBER in self._need.kinds and not self._need.measures and not self._attributes
-        return (
-            bool(self._need.checked)
-            and not counts
-            and len(wanted) > 1
-            and self._share(wanted, words) == 1.0
-            and self.says(one)
-        )
+        sure = bool(self._need.checked) and not counts and len(wanted) > 1
+        return sure and self._share(wanted, words) == 1.0 and self.says(one)
 
     def _passage(self, number: int) -> frozenset[str]:
         return frozenset[str]().union(*(words for one, words in self._contexts.items() if one.number == number))
@@ -185,6 +238,13 @@ def _named(text: str) -> frozenset[str]:
     code = (run.removesuffix("()").strip(".") for run in _RUN.findall(text) if _CODE.match(run))
     found = [units(name) for name in (*names_of("", text), *code)]
     return frozenset(term for name in found if not all(map(_is_date, name)) for term in name if not month_number(term))
+
+
+def _qualifying_date(asked: str) -> tuple[int, int]:
+    """The year that a question names, and the month, 0 for none; (0, 0) where it names several years."""
+    years = {int(year) for year in _YEAR.findall(asked)}
+    months = {month for _, month, _ in days_in(asked)}
+    return (max(years), max(months) if len(months) == 1 else 0) if len(years) == 1 else (0, 0)
 
 
 def _is_date(term: str) -> bool:

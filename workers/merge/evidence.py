@@ -32,6 +32,7 @@ _SINGLE = re.compile(r"[A-Za-z]+")
 _IN_SENTENCE = re.compile(r"(?<=[a-z0-9,)] )[A-Z]\w+")
 #: A label: what kind of page a title says before its name ("Runbook: restore the database"), the name of a field.
 _LABEL = re.compile(r"^[^:：]{1,24}[:：]\s*(?=\S)")
+_YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 _FIELD_TERMS = 8  # a longer line behind a label is a statement
 _BRIDGES = 3  # hits whose texts lead on to others though the question does not name their pages
 
@@ -102,6 +103,7 @@ class Pages:
         self.leads = [term_set(f"{hit.title}\n{hit.heading}") for hit in hits]
         self.named = _named_in(asked, [hit.title for hit in hits])
         self.named_count = sum(self.named)
+        self.days = [_days_of(hit) for hit in hits]
         texts = [flat(hit.text) for hit in hits]
         words = [{*_IN_SENTENCE.findall(hit.text)} for hit in hits]
         self.reached, self.led_to, self.far = ([False] * len(hits) for _ in range(3))
@@ -117,6 +119,12 @@ class Pages:
         self.named_terms = frozenset[str]().union(
             *(lead for lead, named in zip(self.leads, self.named, strict=True) if named)
         )
+
+
+def _days_of(hit: Hit) -> list[tuple[int, int, int]]:
+    """The days, months and years that a page's date, title and heading name; 0 for what is not said."""
+    named = f"{hit.date or ''}\n{hit.title}\n{hit.heading}"
+    return days_in(named) or [(int(year), 0, 0) for year in _YEAR.findall(named)]
 
 
 def _named_in(asked: str, titles: Sequence[str]) -> list[bool]:
@@ -146,7 +154,8 @@ class AskedFor:
         self._table = (question_language(question) or languages()[0]).answers
         self.kinds = self._table.kinds(low)
         self.example = self._table.exemplified(low)
-        self.attributes = self._table.attributes(low)
+        owned = self._table.attributes(low)
+        self.owned, self.attributes = bool(owned), owned + self._table.counts(low)
         self.state_of = self._table.state_of(low)
         self.newest = self._table.asks_for_newest(low)
         self._term = self._table.defined_term(low)
@@ -183,6 +192,8 @@ class AskedFor:
         low = narrowed(fold(text))
         if self._measure is None or self._table.says_other(low, self._measure):
             return False
+        if self._measure.named:
+            return self._table.calls(low, self._measure)
         units = (unit.dimension for unit in tokens_of(text).counted.values())
         return self._table.calls(low, self._measure) or any(unit in self._measure.dimensions for unit in units)
 

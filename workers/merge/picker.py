@@ -39,7 +39,7 @@ _BESIDE_CODE, _BESIDE_WIDTH = 2, 180
 #: A line of a page's head, such as its date or its status.
 _FIELD = re.compile(r"[^:：]{1,24}[:：]\s*\S")
 #: Sentences that are quoted though none says what is asked; where any kind of answer would do, one may in other words.
-_NEAREST, _NEAREST_OF_ANY = 3, 5
+_NEAREST, _NEAREST_OF_ANY = 4, 5
 
 
 class Picker:
@@ -111,11 +111,13 @@ class Picker:
             left = self._of_named(
                 named_numbers(query, self._hits), query, self._quotable(AskedFor(query), query, None, "")
             )
-            said = [one for one in left if asked.says(one)] or [one for one in self._far if asked.surely_says(one)]
+            said = [one for one in left if asked.says(one)] or [
+                one for one in self._keyed(query, self._far) if asked.surely_says(one)
+            ]
             if not said:
                 self.picked = []
                 nearest = _NEAREST if AskedFor(query).checked else _NEAREST_OF_ANY
-                return self.pick(query, None, nearest, width=width), False
+                return self._days.newest_first(query, self.pick(query, None, nearest, width=width), None), False
             scores = self._scorer.scores(query, self._ranks(None), said)
             chosen = [max(scores, key=lambda one: scores[one]), *chosen]
         versions = self._versions(query, chosen)
@@ -248,6 +250,8 @@ class Picker:
         """
         need, asked = AskedFor(query), self._asked_attribute(query)
         every = self._quotable(need, query, node_id, "")
+        if rows := self._versions(query, every):
+            return rows
         fit = [one for one in every if asked.says(one)]
         own, rivals = self._scorer.own_share, [(other, AskedFor(other)) for other in others]
         left = []

@@ -28,6 +28,15 @@ TEAMS = "| team | lead | city |\n| --- | --- | --- |\n| Ballast | Ingrid Solheim
         ("When was Ada Marsh born?", hit(1, "Commander: Ada Marsh. Date: 2026-07-02")),
         ("杀青机有多重？", hit(1, "二号杀青机停机 4 小时 15 分钟，每锅 12 分钟。", title="杀青机停机")),
         ("裴仲恒是哪一年出生的？", hit(1, "观测站由天文学家裴仲恒于 1983 年创建。")),
+        (
+            "What is the password of the Plover API?",
+            hit(1, "The booking API answers on port 8420.", title="Plover API"),
+        ),
+        ("What was the damage of the blackout?", hit(1, "The damage came to 14,600 EUR.", title="Water in the cellar")),
+        ("How much did a night on Wren cost in 2024?", hit(1, "A night on Wren costs 470 EUR.", title="Prices 2026")),
+        ("守夜人是谁开发的？", hit(1, "守夜人一夜发了四十条报警短信。", title="守夜人")),
+        ("祁思远的电话是多少？", hit(1, "仍不下降，打电话给祁思远，并把种子转移到另一座冷库。")),
+        ("三号冷库什么时候建成？", hit(1, "2026-05-09 状态：暂停，等待环评。", title="三号冷库建设日志")),
         ("INC-26 影响了多少客户？", hit(1, "缓存的过期时间从 6 小时改为 20 分钟。", title="INC-26 看板空白")),
     ],
 )
@@ -55,6 +64,12 @@ def test_given_an_attribute_that_no_passage_has_then_that_is_said_before_the_nea
         ("鹊桥的噪声温度是多少？", "鹊桥制冷到零下 253 度，噪声温度为 18 K。"),
         ("安全组有多少人？", "安全组由白予安负责，共有 6 名工程师。"),
         ("看板空白持续了多长时间？", "看板空白，历时 35 分钟。"),
+        ("How deep was the water in the cellar?", "The cellar stood 8 cm under water."),
+        (
+            "How long did the Main House stay dark in February 2026?",
+            "2026-02-14: The Main House was dark for 7 minutes.",
+        ),
+        ("干燥室进水损失了多少钱？", "干燥室进水，损失约八万三千元。"),
         ("主从切换演练上一次是哪天？", "主从切换演练已经举行过：2026-01-21、2026-07-15。"),
     ],
 )
@@ -71,6 +86,16 @@ PRICES = """Prices per night, without travel.
 | 2024 | 410 EUR | 20 % |
 | 2025 | 450 EUR | 25 % |
 """
+
+
+def test_given_the_answer_of_another_page_than_the_one_that_is_named_then_it_is_missing() -> None:
+    question = "What does Hobnail cost a month?"
+    pages = [
+        hit(1, "Plover costs 350 EUR a month.", title="Plover"),
+        hit(2, "Hobnail is the cue server. It replaced Plover's lamps.", title="Hobnail"),
+        hit(3, "Hobnail has a lamp.", title="Hobnail"),
+    ]
+    assert extract(question, pool(*pages), tree(question)).text.startswith(f"Not found: {question}")
 
 
 def test_given_a_row_that_says_all_that_is_asked_then_it_answers_however_low_its_table_scored() -> None:
