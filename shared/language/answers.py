@@ -96,7 +96,6 @@ class AnswerTable(Model):
     implied: dict[AnswerKind, tuple[str, ...]] = Field(default={})
     relations: tuple[Relation, ...] = ()
     measures: tuple[MeasureRule, ...] = ()
-    superseded: str = Field(default=NEVER, description="a line of a page whose statements hold no longer")
 
     def measure_of(self, question: str) -> MeasureRule | None:
         """What is measured where the question (as in `kind`) asks for that."""
@@ -111,11 +110,6 @@ class AnswerTable(Model):
         dimensions = frozenset(row.dimensions)
         others = (one for one, _ in self._measures if one is not row and not dimensions.isdisjoint(one.dimensions))
         return not self.calls(sentence, row) and any(self.calls(sentence, one) for one in others)
-
-    def supersedes(self, text: str) -> str:
-        """The line of `text` that says that the page holds no longer; "" for none."""
-        found = self._superseded.search(text)
-        return found[0].strip() if found else ""
 
     def kind(self, question: str) -> AnswerKind | None:
         """What the question (in lower case, narrow punctuation) asks for, by the first rule that fits."""
@@ -203,10 +197,6 @@ class AnswerTable(Model):
     @cached_property
     def _measures(self) -> list[tuple[MeasureRule, tuple[re.Pattern[str], re.Pattern[str]]]]:
         return [(one, (re.compile(one.asked), re.compile(one.said))) for one in self.measures]
-
-    @cached_property
-    def _superseded(self) -> re.Pattern[str]:
-        return re.compile(self.superseded, re.IGNORECASE | re.MULTILINE)
 
     @cached_property
     def _parts(self) -> re.Pattern[str]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
-from shared.language import answer_language, reader_sentence
+from shared.language import reader_sentence
 from shared.language.text import days_in
 from shared.models import MergedHit
 from workers.display import plain_line
@@ -35,8 +35,8 @@ class Days:
         for hit in sorted(hits, key=lambda hit: hit.ordinal):
             if hit.doc_id not in self._pages and (day := _of_page(hit)):
                 self._pages[hit.doc_id] = day
-            if line := answer_language(hit.text).answers.supersedes(hit.text[:_READ]):
-                self.superseded.setdefault(hit.doc_id, line)
+            if hit.superseded:
+                self.superseded[hit.doc_id] = hit.superseded
 
     def day(self, one: QuotableSentence) -> Day | None:
         """The day as of which it was said; None where nothing tells."""

@@ -103,6 +103,7 @@ def test_given_sections_headed_by_days_then_the_last_one_first_and_each_with_its
 def test_given_a_page_that_holds_no_longer_then_its_successor_first_and_it_is_marked(
     question: str, old: MergedHit, new: MergedHit, mark: str
 ) -> None:
+    old = old.model_copy(update={"superseded": old.text.partition("\n")[0]})
     found = lines(question, old, new)
     assert found[0].endswith("[2]")
     assert found[-1].startswith(mark)
