@@ -20,14 +20,16 @@ FORMATS = {
     ".pdf": "pdf", ".docx": "docx", ".pptx": "pptx", ".xlsx": "xlsx", ".xlsm": "xlsx", ".html": "html", ".htm": "html",
     ".xhtml": "html", ".epub": "epub", ".odt": "odf", ".ods": "odf", ".odp": "odf", ".eml": "mail", ".mbox": "mbox",
     ".ipynb": "notebook", ".csv": "tabular", ".tsv": "tabular", ".json": "structured", ".yaml": "structured",
-    ".yml": "structured", ".toml": "structured",
+    ".yml": "structured", ".toml": "structured", ".ini": "structured", ".cfg": "structured", ".conf": "structured",
 }  # fmt: skip
 #: Parser -> the package of the extra `documents` that it needs.
 FORMAT_PACKAGES = {
     "pdf": "pypdfium2", "docx": "docx", "pptx": "pptx", "xlsx": "openpyxl", "html": "trafilatura",
     "epub": "trafilatura", "mail": "trafilatura", "mbox": "trafilatura",
 }  # fmt: skip
-TEXT_SUFFIXES = frozenset({".md", ".markdown", ".txt", ".text", ".rst"})
+TEXT_SUFFIXES = frozenset({
+    ".md", ".markdown", ".txt", ".text", ".rst", ".adoc", ".asciidoc", ".org", ".tex", ".log",
+})  # fmt: skip
 #: Files of many documents, that travel in pieces: of lines, or of messages.
 LINES = frozenset({".jsonl", ".ndjson"})
 BOXES = frozenset({".mbox"})

@@ -18,19 +18,28 @@ def parse(content: bytes, name: str) -> Parsed:
         book = json.loads(content.decode("utf-8-sig"))
     except (ValueError, RecursionError):
         raise FormatError("is no notebook: its JSON cannot be read") from None
-    cells = book.get("cells") if isinstance(book, dict) else None
-    if not isinstance(cells, list):
-        raise FormatError("is no notebook of version 4: open and save it in Jupyter")
+    cells = _cells(book) if isinstance(book, dict) else None
+    if cells is None:
+        raise FormatError("is no notebook: it has no list of cells")
     meta = book.get("metadata")
     language = _text(((meta or {}).get("kernelspec") or {}).get("language")) if isinstance(meta, dict) else ""
     return joined(_parts(cells, "".join(char for char in language if char.isalnum())))
+
+
+def _cells(book: dict[str, Any]) -> list[Any] | None:
+    """Those of the notebook, before version 4 those of its worksheets."""
+    if isinstance(sheets := book.get("worksheets"), list):
+        of_sheets = [sheet.get("cells") for sheet in sheets if isinstance(sheet, dict)]
+        return [cell for cells in of_sheets if isinstance(cells, list) for cell in cells]
+    cells = book.get("cells")
+    return cells if isinstance(cells, list) else None
 
 
 def _parts(cells: list[Any], language: str) -> Iterator[FilePart]:
     for number, cell in enumerate(cells, start=1):
         if not isinstance(cell, dict):
             continue
-        source, place = _text(cell.get("source")), f"cell {number}"
+        source, place = _text(cell.get("source", cell.get("input"))), f"cell {number}"
         if cell.get("cell_type") == "markdown":
             yield FilePart(source, place)
         elif cell.get("cell_type") == "code" and source.strip():

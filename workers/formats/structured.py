@@ -1,4 +1,4 @@
-"""JSON, YAML and TOML as text: keys are headings, values lines, lists of records rows below their keys.
+"""JSON, YAML, TOML and settings as text: keys are headings, values lines, lists of records rows below their keys.
 
 YAML and TOML are read line by line, so that comments stay and no alias, tag or anchor of a file is ever followed.
 """
@@ -28,12 +28,12 @@ _KEY = re.compile(
 )
 _BLOCK = re.compile(r"[|>][+-]?\d?[+-]?\s*(?:#.*)?$")
 _TABLE = re.compile(r"\s*\[{1,2}\s*([^\[\]]{1,300}?)\s*\]{1,2}\s*(?:#.*)?$")
-_COMMENT = re.compile(r"\s*#+ ?(.*)")
+_COMMENT = re.compile(r"\s*[#;]+ ?(.*)")
 _QUOTES = re.compile(r'"([^"]*)"|\'([^\']*)\'')
 
 
 def parse(content: bytes, name: str) -> Parsed:
-    """Raises: FormatError for what is not UTF-8 text, and for JSON that is none."""
+    """Raises: FormatError for what is not UTF-8 text."""
     try:
         text = content.decode("utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
     except UnicodeDecodeError as error:
@@ -44,7 +44,7 @@ def parse(content: bytes, name: str) -> Parsed:
     if suffix == ".json":
         return joined(_of_json(text))
     lines = text.replace("\r\n", "\n").split("\n")
-    return joined([FilePart("\n".join(_toml(lines) if suffix == ".toml" else _YamlText(lines)))])
+    return joined([FilePart("\n".join(_YamlText(lines) if suffix in {".yaml", ".yml"} else _toml(lines)))])
 
 
 def rows(values: Sequence[Any], first: int) -> Parsed:
@@ -57,8 +57,9 @@ def _of_json(text: str) -> Iterator[FilePart]:
         return
     try:
         value = json.loads(text)
-    except ValueError as error:
-        raise FormatError(f"is no JSON ({str(error)[:80]}): mend it, or name it .txt") from None
+    except ValueError:  # with comments, of several values, or a template: its lines can be found all the same
+        yield FilePart(text)
+        return
     if isinstance(value, Mapping | list):
         yield from _shown(value, (), 0)
     else:

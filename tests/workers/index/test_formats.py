@@ -416,9 +416,3 @@ def test_given_a_sheet_with_one_row_at_its_end_when_parsed_then_the_rows_left_ou
     book.active.cell(row=1_048_576, column=16_384, value="far")
     found = _parsed(parser, ".xlsx", _saved(book))
     assert "rows after 100,000 were left out" in found.notes[0]
-
-
-def test_given_a_file_without_text_when_read_then_the_outcome_says_so() -> None:
-    (outcome,) = _read(".pdf", b"")
-    assert isinstance(outcome, DocumentOutcome)
-    assert outcome.reason == "is empty"

@@ -145,6 +145,8 @@ def test_given_yaml_and_toml_when_read_then_keys_are_headings_and_comments_stay(
     assert "### env\n\ndeep.key: 1" in found.text
     assert "## db\n\nrun:\n\n```\n# start\ngo: now\n```\nanchor: &a {b: *a}" in found.text
     (found,) = documents("a.toml", b'# Why.\n[tool.x]\nlines = 3\ndoc = """\n[no]\n"""\n[["a b".c]]\nd = [\n 1,\n]\n')
+    (ini,) = documents("setup.cfg", b"; Why.\n[flake8]\nmax-line = 99\n")
+    assert ini.text == "Why.\n\n# flake8\n\nmax-line = 99"
     assert found.text.startswith('Why.\n\n## tool.x\n\nlines = 3\ndoc = """\n[no]\n"""\n\n## a b.c\n\nd = [')
 
 
@@ -162,8 +164,7 @@ def test_given_json_when_read_then_records_are_rows_and_keys_headings() -> None:
     assert [place for _, place in found.places if place] == ["servers, items 1-20", "servers, items 21-30"]
     with pytest.raises(RecursionError):
         parsed("structured", b'{"a":' * 500 + b"1" + b"}" * 500, "a.json")
-    with pytest.raises(FormatError, match="is no JSON"):
-        parsed("structured", b"{nope", "a.json")
+    assert parsed("structured", b'{"a": 1} // why', "a.json")[0].text == '{"a": 1} // why'
 
 
 def test_given_lines_of_records_when_read_then_they_are_rows_and_a_bad_one_is_named() -> None:

@@ -122,7 +122,8 @@ def test_given_bad_files_among_good_when_indexed_then_only_they_fail_and_the_ord
 def test_given_nothing_that_can_be_read_when_indexed_then_no_collection_is_made(
     indexer: Indexer, store: ChunkStore
 ) -> None:
-    assert statuses(indexer.index([raw("a.md", "")])[0]) == ["failed"]
+    assert statuses(indexer.index([raw("a.md", "\0")])[0]) == ["failed"]
+    assert indexer.index([raw("a.md", " \n")])[0] == []
     assert indexer.finish() == []
     assert store.info() is None
 
@@ -149,7 +150,7 @@ def test_given_an_encoder_that_fails_when_indexed_then_the_documents_fail_with_i
 ) -> None:
     dense = FakeDense(error=error)
     indexer = Indexer(store, dense, settings)
-    outcomes, cost = indexer.index([raw("a.md", "a"), raw("b.md", "")])
+    outcomes, cost = indexer.index([raw("a.md", "a"), raw("b.md", "---\na: b\n---\n")])
     assert [(outcome.status.value, outcome.reason) for outcome in outcomes] == [
         ("failed", str(error)), ("failed", "is empty"),
     ]  # fmt: skip

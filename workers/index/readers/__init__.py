@@ -17,6 +17,8 @@ from workers.index.readers.text import read_code, read_rst, read_text
 
 __all__ = ["READERS", "Reader", "UnreadableError", "read_all", "read_documents"]
 
+#: Blank files up to this size have nothing to find, and are no failures: many a list of a package is one line break.
+_BLANK_BYTES = 64
 #: A file and what became of it.
 ReadFile = tuple[RawDocument, list[Document | DocumentOutcome]]
 
@@ -24,8 +26,7 @@ ReadFile = tuple[RawDocument, list[Document | DocumentOutcome]]
 READERS: Mapping[str, Reader] = {
     ".md": read_markdown,
     ".markdown": read_markdown,
-    ".txt": read_text,
-    ".text": read_text,
+    **dict.fromkeys((".txt", ".text", ".adoc", ".asciidoc", ".org", ".tex", ".log"), read_text),
     ".rst": read_rst,
     ".jsonl": read_jsonl,
     ".ndjson": read_jsonl,
@@ -47,13 +48,15 @@ def read_all(batch: Sequence[RawDocument], max_bytes: int) -> list[ReadFile]:
 
 
 def read_documents(raw: RawDocument, max_bytes: int) -> list[Document | DocumentOutcome]:
-    """The documents of one file, in its order, and failed outcomes for what cannot be read."""
+    """The documents of a file, in its order, and failed outcomes for what cannot be read; of a small blank one none."""
     reader = _reader_of(raw)
     if reader is None:
         return [failed(raw, f"no reader for {raw.suffix or 'a file without suffix'}: there is {', '.join(READERS)}")]
     if len(raw.content) > max_bytes:
         size = f"is {len(raw.content)} bytes, more than {max_bytes}"
         return [failed(raw, f"{size}: split it, or raise chunking.max_document_bytes")]
+    if len(raw.content) <= _BLANK_BYTES and not raw.content.strip():
+        return []
     try:
         return list(reader(raw))
     except UnreadableError as error:
