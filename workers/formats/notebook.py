@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
 from workers.formats.parsed import FilePart, FormatError, Parsed, joined
 
 _OUTPUT_CHARS = 2_000
+_TICKS = re.compile(r"`++")
 
 
 def parse(content: bytes, name: str) -> Parsed:
@@ -59,9 +61,7 @@ def _outputs(outputs: Any) -> str:
 
 
 def _fenced(text: str, language: str) -> str:
-    marker = "```"
-    while marker in text:
-        marker += "`"
+    marker = "`" * max(3, 1 + max((len(run) for run in _TICKS.findall(text)), default=0))
     return f"{marker}{language}\n{text.rstrip()}\n{marker}"
 
 
