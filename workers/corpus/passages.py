@@ -16,6 +16,8 @@ from shared.store.texts import BETWEEN, text_of
 
 _FIELDS = ("doc_id", "path", "title", "heading", "text", "ordinal", "start", "end", "spans", "places", "boxes")
 _MAX_WORDS = 400
+#: Characters that are shown of a document of which nothing is asked for, besides those around.
+_BEGINNING = 300
 
 
 class DocumentText(NamedTuple):
@@ -44,8 +46,9 @@ def passage_of(read: DocumentText, document: StoredDocument, request: PassageReq
         first, last = _page(read, request.page)
         chunk = next((one for one in read.chunks if one.end is not None and one.end > first), None)
     else:
-        first = _line_start(read.text, (marks[0].start if marks else 0) - request.around)
-        last = _line_end(read.text, (marks[-1].end if marks else 0) + request.around)
+        begin, end = (marks[0].start, marks[-1].end) if marks else (0, _BEGINNING)
+        first = _line_start(read.text, begin - request.around)
+        last = _line_end(read.text, end + request.around)
     return Passage(
         document=document,
         text=read.text[first:last],
