@@ -34,7 +34,13 @@ _INNER = _zip(**{"a.txt": "x" * 1_000_000})
 _SYSTEM = '<!DOCTYPE l [<!ENTITY e SYSTEM "file:///etc/passwd">]>'
 _CONTENT = '<o:x xmlns:o="urn:oasis:names:tc:opendocument:xmlns:office:1.0"><o:body><o:text>&e;</o:text></o:body></o:x>'
 _PARTS = b"MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=b\n\n"
-#: Format, name, bytes, and what is said, or "" for text.
+_ROUND = b"".join(
+    (
+        b"%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj ",
+        b"2 0 obj<</Type/Pages/Kids[2 0 R 2 0 R]/Count 2000000000>>endobj trailer<</Root 1 0 R>>",
+    )
+)
+#: Format, bytes, and what is said, or "" for text.
 _FILES: dict[str, tuple[str, bytes, str]] = {
     "a zip of zips": ("docx", _zip(**{"b.zip": _INNER, "c.zip": _zip(**{"d.zip": _INNER})}), "is no Word document"),
     "a zip of zips, as a book": ("epub", _zip(**{"b.zip": _INNER}), "cannot be read"),
@@ -56,8 +62,7 @@ _FILES: dict[str, tuple[str, bytes, str]] = {
     "a locked workbook": ("xlsx", b"\xd0\xcf\x11\xe0" + b"\0" * 2_000, "of an old Office, or encrypted"),
     "pages that hold themselves": (
         "pdf",
-        b"%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj 2 0 obj<</Type/Pages/Kids[2 0 R 2 0 R]/Count 2000000000>>"
-        b"endobj trailer<</Root 1 0 R>>",
+        _ROUND,
         "is no PDF that can be read",
     ),
 }
