@@ -19,6 +19,8 @@ from shared.models.place import Place, box_of, place_of
         ("sheet Assets, rows 22-41", {"sheet": "Assets", "rows": (22, 41)}),
         ("sheet A, rows 1-2, rows 3-4", {"sheet": "A, rows 1-2", "rows": (3, 4)}),
         ("资产.pdf, p. 2", {"page": 2}),
+        ("a, b.xlsx, sheet Assets, rows 2-9", {"sheet": "Assets", "rows": (2, 9)}),
+        ("a.csv, rows 2-9", {"rows": (2, 9)}),
         ("", {}),
         ("somewhere", {}),
     ],
