@@ -162,6 +162,11 @@ def test_given_kills_anywhere_when_ingested_again_then_the_store_is_as_after_a_f
         assert "Traceback" not in said
         if victim != "client":
             assert (code == 0) == ("error:" not in said), "an error or a success, never both"
+        (job,) = ramify.jobs(1)
+        ended = ramify.wait(job.job_id, PATIENCE_S)
+        assert ended.state == "done", f"{victim} was killed: the job goes on without it ({ended.error})"
+        assert ended.ingest is not None
+        assert (ended.ingest.read, ended.ingest.failed) == (ended.ingest.files, 0)
     write_corpus(root, dice)
     until_redis_answers(ramify)
     twice = [Run(ramify, root), Run(ramify, root)]

@@ -39,6 +39,11 @@ _PATIENCE = 3.0
 _MAX_REPLY = 6 * MAX_TEXT_CHARS
 _LENGTH = struct.Struct(">Q")
 _ROOT = Path(__file__).parents[2]
+_FROM_OUTSIDE = frozenset({signal.SIGKILL.name, signal.SIGTERM.name, signal.SIGINT.name, signal.SIGHUP.name})
+
+
+class ParserKilledError(FormatError):
+    """A parser was ended from outside, by a signal that no fault of its own sends."""
 
 
 class ParserPool:
@@ -59,9 +64,12 @@ class ParserPool:
         `seconds` of the processor; None for those of its size. Raises: FormatError with one sentence, also where the
         parser ends or takes too long.
         """
-        process = self._free.get()
+        process, seconds = self._free.get(), seconds_for(len(content)) if seconds is None else seconds
         try:
-            return process.parse(format_name, content, name, seconds_for(len(content)) if seconds is None else seconds)
+            try:
+                return process.parse(format_name, content, name, seconds)
+            except ParserKilledError:  # somebody has killed it: what it has read did so only if it happens again
+                return process.parse(format_name, content, name, seconds)
         finally:
             self._free.put(process)
 
@@ -99,8 +107,9 @@ class ParserProcess:
             how = self.end()
             if how == signal.SIGXCPU.name:
                 raise FormatError(_too_long(seconds, len(content))) from None
+            kind = ParserKilledError if how in _FROM_OUTSIDE else FormatError
             how = f"was ended by {how}" if how.startswith("SIG") else how
-            raise FormatError(f"its parser {how}: save it anew, or leave it out") from None
+            raise kind(f"its parser {how}: save it anew, or leave it out") from None
         self._parsed += 1
         if self._parsed >= FILES:
             self.end()
