@@ -26,6 +26,8 @@ MAX_TEXT_CHARS = 200_000
 PASSAGES = 8
 #: A word in more paragraphs than these tells them apart no more.
 _COMMON = 2_000
+#: A passage that contradicts what another one says has so much of the sentence in its order.
+_SAME = 0.75
 _HEADERS = (BlockKind.HEADING, BlockKind.FENCE)
 
 
@@ -60,7 +62,10 @@ class Passage(Model):
 
 
 class CheckedSentence(Model):
-    """`text[start:end]` of what was checked. `passage` supports it, contradicts it, or is None: nothing comes near."""
+    """`text[start:end]` of what was checked. `passage` supports it, contradicts it, or is None: nothing comes near.
+
+    `supporting` and `contradicting` are all that do; a sentence that has both is supported, and disputed.
+    """
 
     start: int
     end: int
@@ -69,6 +74,8 @@ class CheckedSentence(Model):
     kind: str = ""
     reason: str = ""
     passage: Passage | None = None
+    supporting: tuple[Passage, ...] = ()
+    contradicting: tuple[Passage, ...] = ()
 
 
 class TextCheck(Model):
@@ -78,6 +85,7 @@ class TextCheck(Model):
     supported: int = 0
     contradicted: int = 0
     unsupported: int = 0
+    disputed: int = Field(default=0, description="supported by one passage and contradicted by another")
     not_read: int = Field(default=0, description="headings and blocks of code")
 
 
@@ -111,10 +119,12 @@ def check_text(text: str, passages: Callable[[str], Sequence[Passage]]) -> TextC
             continue
         sentence = text[span.start : span.end]
         near = passages(sentence)
-        verdict = judge(sentence, [f"{passage.title}\n{passage.text}" for passage in near])
-        found.append(_checked(span.start, sentence, verdict, near))
+        texts = [f"{passage.title}\n{passage.text}" for passage in near]
+        each = [judge(sentence, [text]) for text in texts]
+        found.append(_checked(span.start, sentence, judge(sentence, texts), near, each))
     counts = {name: sum(one.verdict == name for one in found) for name in ("supported", "contradicted", "unsupported")}
-    return TextCheck(sentences=tuple(found), not_read=not_read, **counts)
+    disputed = sum(bool(one.supporting and one.contradicting) for one in found)
+    return TextCheck(sentences=tuple(found), not_read=not_read, disputed=disputed, **counts)
 
 
 class Passages:
@@ -149,7 +159,9 @@ def passage_of(hit: Hit) -> Passage:
     return Passage(path=hit.path, title=hit.title, chunk_id=hit.chunk_id, text=hit.text)
 
 
-def _checked(start: int, sentence: str, verdict: ClaimVerdict, passages: Sequence[Passage]) -> CheckedSentence:
+def _checked(
+    start: int, sentence: str, verdict: ClaimVerdict, passages: Sequence[Passage], each: Sequence[ClaimVerdict]
+) -> CheckedSentence:
     name: Literal["supported", "contradicted", "unsupported", "no claim"]
     if verdict.kind == "no claim":
         name = "no claim"
@@ -158,6 +170,9 @@ def _checked(start: int, sentence: str, verdict: ClaimVerdict, passages: Sequenc
     else:
         name = "contradicted" if verdict.contradicted else "unsupported"
     shown = name in {"supported", "contradicted"} and verdict.passage is not None
+    least = _SAME if name == "supported" else 0.0
+    supporting = [p for p, one in zip(passages, each, strict=True) if one.verdict is Verdict.SUPPORTED]
+    contradicting = [p for p, one in zip(passages, each, strict=True) if one.contradicted and one.share >= least]
     return CheckedSentence(
         start=start,
         end=start + len(sentence),
@@ -166,6 +181,8 @@ def _checked(start: int, sentence: str, verdict: ClaimVerdict, passages: Sequenc
         kind=verdict.kind,
         reason=verdict.reason,
         passage=passages[verdict.passage] if shown and verdict.passage is not None else None,
+        supporting=tuple(supporting) if name == "supported" else (),
+        contradicting=tuple(contradicting) if name in {"supported", "contradicted"} else (),
     )
 
 

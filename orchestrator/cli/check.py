@@ -32,7 +32,9 @@ def check(  # noqa: PLR0913 - the signature is the command line
     passages: Annotated[
         list[Path] | None, typer.Option(help="Hold TEXT against these files, not the corpus; repeatable, no stack.")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Write the text with its marks to this file, as HTML.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Write the text with its marks to this file: HTML, or Markdown for .md.")
+    ] = None,
     tenant: options.Tenant = None,
     namespace: options.Namespace = None,
     json: options.Json = False,
@@ -43,7 +45,7 @@ def check(  # noqa: PLR0913 - the signature is the command line
     if file is not None:
         raise typer.Exit(_check_file(file, as_json=json))
     from orchestrator.checking import check_text
-    from orchestrator.cli.render.checked import checked_page, draw_checked
+    from orchestrator.cli.render.checked import checked_markdown, checked_page, draw_checked
 
     target = streams.writable("--out", out) if out is not None else None
     content = _content(text or "")
@@ -51,7 +53,8 @@ def check(  # noqa: PLR0913 - the signature is the command line
         found = check_text(content, near)
     streams.output(found, draw_checked, as_json=json)
     if target is not None:
-        output_files.replace("--out", target, checked_page(content, found))
+        write = checked_markdown if target.suffix.lower() == ".md" else checked_page
+        output_files.replace("--out", target, write(content, found))
         streams.note(f"written: {target}")
     raise typer.Exit(_exit_code(found))
 

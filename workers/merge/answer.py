@@ -12,7 +12,19 @@ from shared.jobs.scripts import grown_branches
 from shared.jobs.states import ENDED_LEAVES
 from shared.language import reader_sentence
 from shared.language.routing import route_by_rules
-from shared.models import ROOT_ID, Answer, Facet, Hit, LeafResult, LeafStatus, MergedPool, Node, NodeKind, Summary
+from shared.models import (
+    ROOT_ID,
+    Answer,
+    Facet,
+    Hit,
+    LeafResult,
+    LeafStatus,
+    MergedHit,
+    MergedPool,
+    Node,
+    NodeKind,
+    Summary,
+)
 from shared.models.answer import MissingFact, MissingReason
 from shared.models.enumeration import ListTable
 from shared.models.plan import node_order
@@ -101,10 +113,14 @@ def _made(  # noqa: PLR0913 - as run_aggregator
     )
     given = settings.aggregators.model_dump().get(name, {})
     name, made = aggregate(name, found, given, all_known())
-    if table is None and pool.hits and (lost := unnamed(question, pool.hits)):
-        warnings = (*made.warnings, _no_document_names(question, lost).text)
-        made = made.model_copy(update={"warnings": warnings})
-    return name, made
+    return name, made if table is not None else _with_unnamed(made, question, pool.hits)
+
+
+def _with_unnamed(made: Aggregated, question: str, hits: Sequence[MergedHit]) -> Aggregated:
+    """`made` with a warning for identifiers of the question that no hit names."""
+    if not hits or not (lost := unnamed(question, hits)):
+        return made
+    return made.model_copy(update={"warnings": (*made.warnings, _no_document_names(question, lost).text)})
 
 
 def _no_document_names(question: str, lost: Sequence[str]) -> Summary:

@@ -18,21 +18,37 @@ _MOST_NAMED = 5
 def memories(hits: Sequence[MergedHit], room: int) -> tuple[list[Memory], str]:
     """The hits by number as far as `room` tokens go, and a sentence that names what was cut or left out, or "".
 
-    What a short source does not need is shared among the others.
+    Where not all have room, the best of each facet comes first, then the others in the merge's order. What a short
+    source does not need is shared among the others.
     """
-    kept = hits[: max(1, room // (_LEAST + _TAG))]
+    numbers = _chosen(hits, max(1, room // (_LEAST + _TAG)))
+    kept = [hits[number - 1] for number in numbers]
     texts = [hit.full_text[:MAX_MEMORY_CHARS] for hit in kept]
     limits = _fair([_tokens(text) for text in texts], max(_LEAST, room - _TAG * len(kept)))
     found, cut = list[Memory](), list[int]()
-    for number, (hit, text, limit) in enumerate(zip(kept, texts, limits, strict=True), start=1):
+    for number, hit, text, limit in zip(numbers, kept, texts, limits, strict=True):
         part = text if _tokens(text) <= limit else _begun(text, limit)
         if len(part) < len(hit.full_text):
             cut.append(number)
             part = f"{part}…"
-        source = min(hit.sources, key=lambda source: (source.rank, -source.score), default=None)
-        facet = source.facet if source else Facet.CORE.value  # of the leaf that ranked the hit best
-        found.append(Memory(number=number, facet=facet, path=hit.path, date=hit.date, text=part))
-    return found, _left_out(hits, cut, range(len(kept) + 1, len(hits) + 1))
+        found.append(Memory(number=number, facet=_facet(hit), path=hit.path, date=hit.date, text=part))
+    beyond = [number for number in range(1, len(hits) + 1) if number not in set(numbers)]
+    return found, _left_out(hits, cut, beyond)
+
+
+def _chosen(hits: Sequence[MergedHit], most: int) -> list[int]:
+    """The numbers of at most so many hits, in their order."""
+    best: dict[str, int] = {}
+    for number, hit in enumerate(hits, start=1):
+        best.setdefault(_facet(hit), number)
+    order = dict.fromkeys((*best.values(), *range(1, len(hits) + 1)))
+    return sorted(list(order)[:most])
+
+
+def _facet(hit: MergedHit) -> str:
+    """That of the leaf that ranked the hit best."""
+    source = min(hit.sources, key=lambda source: (source.rank, -source.score), default=None)
+    return source.facet if source else Facet.CORE.value
 
 
 def _tokens(text: str) -> int:

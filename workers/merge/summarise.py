@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from shared.errors import DeadlineError, RamifyError, ReplyError
@@ -34,6 +34,10 @@ _PART = re.compile(r"(\d{1,9})(?:\s?[\-–]\s?(\d{1,9}))?")
 _CODE = re.compile(r"(```[\s\S]*?(?:```|\Z)|`[^`\n]*`)")
 _CITED = re.compile(r"\[(\d{1,9})\]")
 _CUT = "The summary by LLM ends in the middle: its tokens were used up; raise llm_max_tokens."
+_OPEN = "The summary by LLM ends in the middle of a sentence."
+#: Lists, tables, headings and code end without a full stop.
+_ENDS_PLAIN = re.compile(r"[ \t]*(?:[-*+#>|]|\d{1,3}[.)、]|```)")
+_LEAST_PROSE = 20
 _NO_BRACKETS = str.maketrans("[]", "()")
 
 
@@ -66,29 +70,40 @@ def summarise(found: Findings, fallback: Callable[[], Summary], steps: Sequence[
         )
         room = min(found.sources_tokens, found.prompt_tokens - usual_tokens(ask(memories=())))
         sources, left = memories(hits, room)
-        read = partial(_cited_text, sources=len(sources))
+        last = sources[-1].number
+        read = partial(_cited_text, sources=last)
         prompt = ask(memories=sources)
         reply = found.llm.complete(prompt, timeout_s=timeout_s, check=read)
         cost = reply.cost
-        verify = asked.ask if found.verifier else None
-        checked, support = _supported(
-            read(reply.text), hits[: len(sources)], mark=found.mark_unsupported, verify=verify
-        )
+        drafted, verify = read(reply.text), asked.ask if found.verifier else None
+        cut = _CUT if reply.cut else _OPEN if ends_open(drafted.text) else ""
+        checked, support = _supported(drafted, hits[:last], mark=found.mark_unsupported, verify=verify)
     except RamifyError as error:
         fell_back("llm", error)
         reason = str(error).strip().rstrip(".")
         warning = f"The summary by LLM cannot be used, so it is extractive: {reason}."
         changed = {"summary": fallback(), "cost": (cost or spent(error).cost) + asked.cost, "warnings": (warning,)}
         return own.model_copy(update=changed)
-    removed = f"{checked.removed} citation(s) of sources that do not exist were removed from the summary."
-    unsupported = f"{len(support.removed)} sentence(s) of the summary were removed: their sources do not say them."
-    warnings = ((removed,) if checked.removed else ()) + ((_CUT,) if reply.cut else ()) + ((left,) if left else ())
-    marked = f"{support.unsupported} sentence(s) of the summary are marked: their sources do not say them."
-    warnings += (unsupported,) if support.removed else ()
-    warnings += (marked,) if support.unsupported else ()
-    warnings += (asked.warning,) if asked.warning else ()
+    warnings = tuple(filter(None, (*_told(checked, support), cut, left, asked.warning)))
     summary = _summary(checked, hits).model_copy(update={"support": support})
     return own.model_copy(update={"summary": summary, "cost": cost + asked.cost, "warnings": warnings})
+
+
+def _told(checked: CheckedText, support: SupportReport) -> Iterator[str]:
+    """What was taken out of the text, or marked in it."""
+    if checked.removed:
+        yield f"{checked.removed} citation(s) of sources that do not exist were removed from the summary."
+    if support.removed:
+        yield f"{len(support.removed)} sentence(s) of the summary were removed: their sources do not say them."
+    if support.unsupported:
+        yield f"{support.unsupported} sentence(s) of the summary are marked: their sources do not say them."
+
+
+def ends_open(text: str) -> bool:
+    """Whether a text of prose ends without the end of a sentence."""
+    last = text.rstrip().rpartition("\n")[2]
+    prose = len(last) >= _LEAST_PROSE and not _ENDS_PLAIN.match(last)
+    return prose and (last[-1].isalnum() or last[-1] in ",，、;；:：(（-–")
 
 
 def _supported(

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from rich.console import RenderableType, group
 from rich.text import Text
 
-from orchestrator.checking import LineVerdict, TextCheck
+from orchestrator.checking import CheckedSentence, LineVerdict, TextCheck
 from orchestrator.cli.render.eval_page import page
 from orchestrator.cli.text import columns, counted, one_line, plain
+from shared.hidden import visible
 
 _STYLES = {"supported": "green", "contradicted": "red", "unsupported": "yellow", "no claim": "dim"}
 
@@ -25,8 +26,8 @@ def draw_checked(found: TextCheck) -> Iterator[RenderableType]:
         yield line.append(one_line(sentence.text))
         if sentence.verdict in {"contradicted", "unsupported"}:
             yield Text(_INDENT).append(f"{sentence.kind}: {one_line(sentence.reason)}", "dim")
-        if sentence.passage is not None:
-            yield Text(_INDENT).append(one_line(sentence.passage.path), "cyan")
+        for path in _paths(sentence):
+            yield Text(_INDENT).append(path, "cyan")
 
 
 def verdict_line(found: LineVerdict) -> Text:
@@ -51,13 +52,41 @@ def checked_page(text: str, found: TextCheck) -> str:
             Text(sentence.verdict, _STYLES[sentence.verdict]),
             plain(one_line(sentence.text)),
             plain(one_line(f"{sentence.kind} {sentence.reason}")),
-            plain(sentence.passage.path if sentence.passage else ""),
+            plain("; ".join(_paths(sentence))),
         )
     return page(_counts(found), {"Text": marked, "Sentences": table}, ())
 
 
+def checked_markdown(text: str, found: TextCheck) -> str:
+    """The text with its sentences marked: what is not supported is struck out, its reason and passages behind it."""
+    parts, place = [f"# {_counts(found)}\n\n"], 0
+    for sentence in found.sentences:
+        body, why = _markdown(text[sentence.start : sentence.end]), "; ".join(_paths(sentence))
+        parts.append(_markdown(text[place : sentence.start]))
+        if sentence.verdict in {"contradicted", "unsupported"}:
+            reason = one_line(f"{sentence.verdict}: {sentence.kind} {sentence.reason}")
+            parts.append(f"~~{body}~~ *({_markdown('; '.join(filter(None, (reason, why))))})*")
+        else:
+            parts.append(f"{body} *({_markdown(why)})*" if why else body)
+        place = sentence.end
+    return "".join((*parts, _markdown(text[place:])))
+
+
+def _markdown(text: str) -> str:
+    """`text` without tags."""
+    return visible(text).replace("<", "&lt;")
+
+
+def _paths(sentence: CheckedSentence) -> list[str]:
+    """The passages that support a sentence, then those that contradict it; both are named where it is disputed."""
+    supporting = [one_line(one.path) for one in sentence.supporting]
+    against = [one_line(one.path) for one in sentence.contradicting]
+    return [*dict.fromkeys(supporting), *(f"contradicted by {path}" for path in dict.fromkeys(against))]
+
+
 def _counts(found: TextCheck) -> str:
     parts = [f"{found.supported} supported", f"{found.contradicted} contradicted", f"{found.unsupported} unsupported"]
+    parts += [f"{found.disputed} disputed"] if found.disputed else []
     if found.not_read:
         parts.append(f"{counted(found.not_read, 'heading or block of code')} not read")
     return " · ".join(parts)

@@ -55,6 +55,26 @@ def test_given_a_text_when_held_against_files_then_each_sentence_is_told_and_the
     assert "&lt;b&gt;" in page.read_text()
 
 
+def test_given_passages_that_disagree_then_both_are_named_in_each_format(tmp_path: Path) -> None:
+    (tmp_path / "one.md").write_text("The relay keeps events for 30 days.")
+    (tmp_path / "two.md").write_text("The relay keeps events for 90 days.")
+    page = tmp_path / "page.md"
+    files = ("--passages", str(tmp_path / "one.md"), "--passages", str(tmp_path / "two.md"))
+    text = "# Relay\n\nThe relay keeps events for 30 days. The relay keeps events for 7 days. <b>Cats</b> fly high."
+    _, out, _ = _run(text, *files, "--out", str(page), "--json")
+    found = json.loads(out)
+    first, second, third = found["sentences"]
+    assert [Path(one["path"]).name for one in first["supporting"]] == ["one.md"]
+    assert [Path(one["path"]).name for one in first["contradicting"]] == ["two.md"]
+    assert (second["supporting"], len(second["contradicting"])) == ([], 2)
+    assert (third["verdict"], third["contradicting"], found["disputed"]) == ("unsupported", [], 1)
+    written = page.read_text()
+    assert "1 disputed" in written
+    assert "~~The relay keeps events for 7 days.~~ *(contradicted: number" in written
+    assert "<b>" not in written
+    assert "contradicted by" in _run(text, *files)[1]
+
+
 def test_given_a_text_that_is_supported_when_checked_then_the_code_is_0(tmp_path: Path) -> None:
     source = tmp_path / "relay.md"
     source.write_text(_PASSAGE)

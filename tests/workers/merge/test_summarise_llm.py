@@ -213,3 +213,23 @@ def test_citations_given_anything_then_only_valid_ones_are_left(text: str) -> No
     checked = check_citations(text, 2)
     assert set(checked.cited) <= {1, 2}
     assert all(f"[{number}]" in checked.text for number in checked.cited)
+
+
+def test_given_a_text_that_stops_in_the_middle_then_that_is_told_though_the_model_says_it_ended() -> None:
+    whole = "Queries are slow without an index [1]."
+    _, _, warnings = ask(Scripted(f"{whole} Locks make queries slow too, and the"))
+    assert "The summary by LLM ends in the middle of a sentence." in warnings
+    for text in (whole, f"{whole}\n- Locks make queries slow [2]", f"{whole}\n```\nselect 1 from the table\n```"):
+        assert not any("middle" in one for one in ask(Scripted(text))[2])
+
+
+def test_given_little_room_then_each_facet_has_its_best_source_in_the_prompt() -> None:
+    texts = [f"Fact {number} about queries. " * 40 for number in range(8)]
+    hits = tuple(
+        hit.but(sources=(Source(node_id="0.2", facet="how" if at == 7 else "why", rank=1, score=1.0),))
+        for at, hit in enumerate(pool(*texts).hits)
+    )
+    llm, routed = Scripted("Queries [1]."), Routed(type=QueryType.SIMPLE_RULE, intent=Intent.GENERAL, confidence=1)
+    found = Findings(QUESTION, MergedPool(hits=hits), NODES, (), routed, llm=llm, timeout_s=9, sources_tokens=450)
+    summarise(found, lambda: extract(QUESTION, MergedPool(hits=hits), NODES))
+    assert [f'<memory id="{n}"' in llm.prompts[0] for n in range(1, 9)] == [True, True, *[False] * 5, True]
