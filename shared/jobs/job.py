@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from functools import lru_cache
 
 from pydantic import Field
 
@@ -80,7 +81,7 @@ def read_job(job_id: str, raw: Mapping[str, object], now: float) -> Job | None:
     fields = Fields(raw)
     if not fields:
         return None
-    request = stored(JobRequest, fields.needed("request"), "its request")
+    request = _request(fields.needed("request"))
     guessed, deadline_at = fields.guessed(), fields.number("deadline_at", 0.0)
     created_at = guessed.number("created_at", 0.0)
     deadline_s = fields.number("deadline_s", max(0.0, deadline_at - created_at) or None)
@@ -99,6 +100,12 @@ def read_job(job_id: str, raw: Mapping[str, object], now: float) -> Job | None:
         open=int(guessed.number("open", -1.0)),
         left_s=deadline_at - now if deadline_at else deadline_s,
     )
+
+
+@lru_cache(maxsize=64)
+def _request(raw: str) -> JobRequest:
+    """Every task of a job reads the same one. Raises: DamagedError."""
+    return stored(JobRequest, raw, "its request")
 
 
 def rank_of(fields: Fields, lane: Lane) -> int:

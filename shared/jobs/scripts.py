@@ -9,6 +9,7 @@ from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
+from shared.jobs.job import FIELDS
 from shared.jobs.states import TERMINAL, TRANSITIONS, outcome_of
 from shared.models import Node, NodeKind
 from shared.models.base import Model
@@ -24,10 +25,12 @@ _WITH = re.compile(r"^-- with (\w+)\n", re.MULTILINE)
 def source(name: str) -> str:
     """The text of `lua/<name>.lua`; a line `-- with <part>` is replaced by `lua/parts/<part>.lua`.
 
-    The part `states` is written from `states.py`, so that the transitions stand in one place.
+    The parts `states` and `job_fields` are written from `states.py` and `job.py`, so that each stands in one place.
     """
     if name == "parts/states":
         return _states()
+    if name == "parts/job_fields":
+        return f"local JOB_FIELDS = {{{', '.join(map(repr, FIELDS))}}}\n"
     text = resources.files("shared.jobs").joinpath("lua", f"{name}.lua").read_text(encoding="utf-8")
     return _WITH.sub(lambda found: source(f"parts/{found[1]}"), text)
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from redis import Redis
-from redis.exceptions import RedisError
+from redis.exceptions import RedisError, ResponseError
 
 from shared.connections.clock import ServerClock
 from shared.contract import TaskName
@@ -212,24 +212,27 @@ class JobStore:
         args = [self._head()[0], claimant, self.settings.jobs.redrive_after_s, state.value, CLAIMS[task.value]]
         return bool(self._run("claim", [JobKeys(job_id).job], args))
 
-    def finish(self, job: Job, answer: Answer) -> bool:
-        """From summarising to done. True for the one call that ended the job."""
+    def finish(self, job: Job, answer: Answer, item: str = "") -> bool:
+        """From summarising to done, and nobody is at `item` any more. True for the one call that ended the job."""
         own = JobKeys(job.id)
         packed, verdicts = hit_blobs.pack_answer(answer), ",".join(answer.verdicts)
         work = [own.candidates, own.results, own.pool, own.chunks]
-        return self._finish(job, work, packed, partial=answer.partial, verdicts=verdicts)
+        return self._finish(job, work, packed, partial=answer.partial, last=(verdicts, item))
 
     def finish_ingest(self, job: Job, *, partial: bool) -> bool:
         """From finishing to done. True for the one call that ended the job."""
         own = IngestKeys(job.id)
         return self._finish(job, [own.inbox, own.line, own.seen], b"", partial=partial)
 
-    def _finish(self, job: Job, work: Sequence[str], answer: bytes, *, partial: bool, verdicts: str = "") -> bool:
-        """`work`: keys that go."""
+    def _finish(
+        self, job: Job, work: Sequence[str], answer: bytes, *, partial: bool, last: tuple[str, str] = ("", "")
+    ) -> bool:
+        """`work`: keys that go; `last`: verdicts, and the item of the task."""
         own, tenant = JobKeys(job.id), job.request.tenant
-        place, last = self.admission.place(job.lane, tenant)
+        place, booked = self.admission.place(job.lane, tenant)
         keys = [own.job, own.answer, own.events, ACTIVE, *place, *work]
-        ended = bool(self._run("finish", keys, [*self._head(), answer, int(partial), job.id, tenant, *last, verdicts]))
+        args = [*self._head(), answer, int(partial), job.id, tenant, *booked, *last]
+        ended = bool(self._run("finish", keys, args))
         if ended:
             self.endings.on_end()
         return ended
@@ -292,11 +295,11 @@ class JobStore:
                 raise
             return None
 
-    def candidates(self, job_id: str, node_id: str) -> SearchResult | None:
-        """What the search task left for the rerank task. Its warnings came with it."""
-        blob = self.client.hget(JobKeys(job_id).candidates, node_id)
+    def candidates(self, job_id: str, node_id: str, blob: bytes | None = None) -> SearchResult | None:
+        """What the search task left for the rerank task. Its warnings came with it. `blob`: as it was read before."""
+        raw = self.client.hget(JobKeys(job_id).candidates, node_id) if blob is None else blob
         try:
-            found = None if blob is None else self._unpack(job_id, blob, SearchResult)
+            found = None if raw is None else self._unpack(job_id, raw, SearchResult)
         except LostChunkError:
             return None
         self._known.of(job_id).update(found.warnings if found else ())
@@ -308,15 +311,19 @@ class JobStore:
         Those of a job that is done stand in its answer.
         """
         keys = JobKeys(job_id)
-        with self.client.pipeline(transaction=False) as pipe:
-            pipe.hgetall(keys.results)
-            pipe.get(keys.answer)
-            blobs, answer = pipe.execute(raise_on_error=False)
-        if isinstance(blobs, RedisError):
-            raise blobs
-        found = {leaf.node_id: leaf for leaf in _answered(answer)}
-        found |= {text(name): self._recorded(job_id, text(name), blob) for name, blob in blobs.items()}
+        blobs = self.client.hgetall(keys.results)
+        found = {text(name): self._recorded(job_id, text(name), blob) for name, blob in blobs.items()}
+        if not found:
+            found = {leaf.node_id: leaf for leaf in self._answered(job_id)}
         return found if node_ids is None else {name: found[name] for name in node_ids if name in found}
+
+    def _answered(self, job_id: str) -> tuple[LeafResult, ...]:
+        """The leaves of an answer; none where there is none, or it cannot be read."""
+        try:
+            blob: object = self.client.get(JobKeys(job_id).answer)
+            return () if blob is None else hit_blobs.unpack_answer(blob).leaves
+        except (ResponseError, ValueError, TypeError):
+            return ()
 
     def _unpack(self, job_id: str, blob: object, kind: type[M]) -> M:
         """What was found for a job. Raises: as `hit_blobs.unpack`."""
@@ -386,11 +393,3 @@ def read_node(raw: str | bytes) -> Node | None:
         return stored(Node, raw, "a node")
     except DamagedError:
         return None
-
-
-def _answered(blob: object) -> tuple[LeafResult, ...]:
-    """The leaves of an answer; none where there is none, or it cannot be read."""
-    try:
-        return () if blob is None else hit_blobs.unpack_answer(blob).leaves
-    except (ValueError, TypeError):
-        return ()

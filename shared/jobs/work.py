@@ -40,6 +40,8 @@ CLAIMS = {
     TaskName.MERGE_SUMMARISE.value: "summarising",
     TaskName.INDEX_FINISH.value: "finishing",
 }
+#: Tasks that go on with what a search has left.
+_GO_ON = frozenset({TaskName.RERANK_LEAF.value, TaskName.RERANK_COLUMNS.value})
 #: Deaths while the item was its worker's only one that retire it.
 _MIN_SOLE_DEATHS = 2
 #: A count with more digits was not written by us.
@@ -105,7 +107,7 @@ class WorkItem:
 class StartedWork:
     """An attempt that has begun. `before`: the item as it was until then.
 
-    `node_state` and `node` (JSON): of its node, if any.
+    `node_state` and `node` (JSON): of its node, if any. `candidates` (blob): for a task that goes on with them.
     """
 
     job: Job | None
@@ -113,6 +115,7 @@ class StartedWork:
     before: WorkItem = WorkItem()
     node_state: str = ""
     node: str = ""
+    candidates: bytes | None = None
     #: Set when a change of the task has removed the mark already.
     ended: Event = field(default_factory=Event, compare=False)
 
@@ -134,16 +137,17 @@ class WorkLog:
         Raises: DamagedError when the job cannot be read; the attempt is noted all the same.
         """
         keys, attempt = JobKeys(job_id), attempt or self.attempt(task)
-        args = [self._settings.jobs.ttl_s, item, str(attempt), *FIELDS]
+        args = [self._settings.jobs.ttl_s, item, str(attempt), int(task in _GO_ON)]
         with damage_named():
-            out = self._run("begin_work", [keys.job, keys.leaves, keys.work, keys.nodes], args)
+            out = self._run("begin_work", [keys.job, keys.leaves, keys.work, keys.nodes, keys.candidates], args)
         if not out:
             return StartedWork(None, attempt)
         names = ("busy", "dead", "alone", "sent", "postponed", "node_state", "node")
         of_item = Fields(dict(zip(names, out, strict=False)), [])
-        job = read_job(job_id, dict(zip(FIELDS, out[len(names) :], strict=True)), attempt.begun_at)
+        found, *fields = out[len(names) :]
+        job = read_job(job_id, dict(zip(FIELDS, fields, strict=True)), attempt.begun_at)
         before = _item({name: of_item.text(name) for name in names})
-        return StartedWork(job, attempt, before, of_item.text("node_state"), of_item.text("node"))
+        return StartedWork(job, attempt, before, of_item.text("node_state"), of_item.text("node"), found or None)
 
     def end(self, job_id: str, item: str, attempt: Attempt) -> None:
         """The attempt has ended. Raises: DamagedError when the marks are no hash."""

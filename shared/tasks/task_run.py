@@ -27,7 +27,7 @@ from shared.jobs.ingests import ItemDone, Turn
 from shared.jobs.note import Note
 from shared.jobs.store import read_node
 from shared.jobs.work import StartedWork
-from shared.models import Cost, JobRequest, Lane, LeafResult, LeafStatus, MergedPool, Node, SearchResult
+from shared.models import Answer, Cost, JobRequest, Lane, LeafResult, LeafStatus, MergedPool, Node, SearchResult
 from shared.models.degraded import OnOutage
 from shared.models.status import DeadLetter
 from shared.providers.fallbacks import Fallbacks, PostponedError, noting
@@ -104,6 +104,17 @@ class TaskRun:
         """Record an item of an ingest: the last change of its task."""
         with self._leaving(cost, warnings) as note:
             return self.jobs.ingests.record(self.job.id, self.node_id, done, self.job.request, note)
+
+    def finish(self, answer: Answer) -> bool:
+        """End the job with its answer: the last change of a summary. True for the one call that ended it."""
+        ended = self.jobs.finish(self.job, answer, self.item)
+        if ended and self.begun is not None:
+            self.begun.ended.set()
+        return ended
+
+    def candidates(self) -> SearchResult | None:
+        """What the search of its node has left; None where that is lost."""
+        return self.jobs.candidates(self.job.id, self.node_id, self.begun.candidates if self.begun else None)
 
     @contextmanager
     def _leaving(self, cost: Cost | None = None, warnings: Iterable[str] = (), *, last: bool = True) -> Iterator[Note]:

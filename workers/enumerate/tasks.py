@@ -49,8 +49,7 @@ def search_shard(run: TaskRun) -> None:
 @registry(TaskName.RERANK_COLUMNS, on_error=leaf_failed)
 def rerank_columns(run: TaskRun) -> None:
     """Fill the columns that no line of a document names, then record the shard's leaf, however late it is."""
-    job, jobs = run.job, run.jobs
-    node, read = run.node(), jobs.candidates(job.id, run.node_id)
+    job, node, read = run.job, run.node(), run.candidates()
     if read is None:
         raise DamagedError(CANDIDATES_LOST)
     model, timeout_s = llm_of(run, "columns"), seconds_for("columns", job.remaining(job.leaf_reserve))

@@ -73,7 +73,7 @@ def merge_summarise(run: TaskRun) -> None:
     leaves = all_leaves(jobs.nodes(job.id), jobs.leaf_states(job.id), jobs.results(job.id))
     if not leaves and (route := jobs.routed(job.id)) and route.planner is PlannerName.NONE:
         made = Aggregated(summary=no_retrieval(job.request.question))
-        jobs.finish(job, build_answer(jobs, job, MergedPool(), made, []))
+        run.finish(build_answer(jobs, job, MergedPool(), made, []))
         return
     failed = [leaf for leaf in leaves if leaf.status is not LeafStatus.DONE]
     if len(failed) == len(leaves):
@@ -88,7 +88,7 @@ def merge_summarise(run: TaskRun) -> None:
     run.annotate(made.cost, made.warnings)
     answer = build_answer(jobs, job, pool, made, leaves)
     whole = answer.model_copy(update={"aggregator": name})
-    jobs.finish(job, kept(whole, registry.settings.jobs.keep))
+    run.finish(kept(whole, registry.settings.jobs.keep))
 
 
 def _unanswered(run: TaskRun, failed: list[LeafResult]) -> str:

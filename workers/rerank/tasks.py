@@ -56,7 +56,7 @@ def rerank_leaf(run: TaskRun) -> None:
     search, and one that is delivered again, is recorded already.
     """
     if run.node_state() == "searched":
-        found = run.jobs.candidates(run.job.id, run.node_id)
+        found = run.candidates()
         if found is None:
             raise DamagedError(CANDIDATES_LOST)
         _rerank_and_record(run, found)

@@ -2,7 +2,7 @@
 -- that fails, as it does where those keys are damaged, the reaper gives it back.
 -- KEYS 1 job hash   2 answer   3 events stream   4 active   5-11 as in `give_back`   12... keys of the work
 -- ARGV 1 now   2 ttl (s)   3 max events   4 answer (blob) or ''   5 partial (1|0)   6 job id   7 tenant   8 quantum (leaves)
---      9 ends that are kept   10 verdicts (codes, by commas)
+--      9 ends that are kept   10 verdicts (codes, by commas)   11 item that its worker is at no more ('': none)
 -- Returns 1, or 0 when the job is in another state (by now).
 -- with counted
 -- with emit
@@ -18,8 +18,9 @@ redis.call('HSET', KEYS[1], 'state', 'done', 'partial', ARGV[5], 'verdicts', ARG
 redis.call('DEL', unpack(KEYS, 12))
 count_end(KEYS[1], ARGV[2], batch, outcome_of('done', ARGV[5], degraded), degraded, ARGV[10])
 emit(KEYS[3], ARGV[3], 'type', 'state', 'state', 'done', 'partial', ARGV[5], 'degraded', degraded or '')
+if ARGV[11] ~= '' then redis.call('HDEL', string.gsub(KEYS[1], 'job$', 'work'), 'busy:' .. ARGV[11]) end
 shrink(KEYS[3])
-expire_kept(KEYS[1], ARGV[2], {'job', 'nodes', 'leaves', 'work', 'warnings', 'events'})
+expire_kept(KEYS[1], ARGV[2], {'job', 'events'})  -- the others may live for its own time longer
 local place = {unpack(KEYS, 5, 11)}
 if pcall(give_back, place, ARGV[1], ARGV[2], ARGV[6], ARGV[7], tonumber(ARGV[8]), tonumber(leaves) or 0,
   tonumber(ARGV[9])) then redis.pcall('ZREM', KEYS[4], ARGV[6]) end
