@@ -17,6 +17,7 @@ from celery.signals import worker_ready, worker_shutdown
 from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
+from orchestrator.reaper.looks import Looks
 from orchestrator.reaper.reaper import Reaper
 from shared.contract import Queue
 from shared.errors import RamifyError
@@ -78,7 +79,7 @@ def start_loops(sender: Any, **_: object) -> None:
     app: Celery = sender.app
     if Queue.OPS.value in set(map(str, app.amqp.queues.consume_from)) and not _loops:
         settings = settings_of(app)
-        reaper = Reaper(app, JobStore(connect(settings), settings))
+        reaper = Reaper(app, JobStore(connect(settings), settings), Looks(every=False))
         _loops.append(PeriodicLoop("reaper", reaper.run, EVERY_S))
         for loop in _loops:
             loop.start()

@@ -19,6 +19,7 @@ from redis import Redis
 
 from orchestrator.reaper import rules
 from orchestrator.reaper.damage import DamageGuard
+from orchestrator.reaper.looks import Looks
 from orchestrator.reaper.resumption import Resumption
 from orchestrator.reaper.views import (
     Decision,
@@ -33,7 +34,7 @@ from orchestrator.reaper.views import (
     read_views,
     read_world,
 )
-from shared.connections.heartbeat import worker_id, workers
+from shared.connections.heartbeat import WorkerBeat, alive_workers, worker_id, workers
 from shared.connections.key_types import declare
 from shared.contract import OF_SHARD, Queue, TaskMessage, TaskName, priority
 from shared.jobs import TERMINAL, JobStore, State
@@ -139,8 +140,10 @@ class Suspects:
 class Reaper:
     """Checks the jobs of one store. Of several reapers, one leads at a time."""
 
-    def __init__(self, app: Celery, jobs: JobStore) -> None:
+    def __init__(self, app: Celery, jobs: JobStore, looks: Looks | None = None) -> None:
+        """`looks`: which jobs a run reads; all of them without it."""
         self._app, self._jobs = app, jobs
+        self._looks = looks or Looks()
         self._dispatcher = Dispatcher(app, jobs)
         self._suspects = Suspects(jobs.client)
         self._resumption = Resumption()
@@ -156,8 +159,9 @@ class Reaper:
                 return 0
             self._suspects.free_slots(self._jobs)
             self._resumption.begin(read_gates(self._jobs.client, self._jobs.settings))
-            under_way = self._jobs.admission.under_way()
-            wanted = list(dict.fromkeys([*under_way, *self._jobs.due(_DUE), *self._in_turn()]))
+            under_way, beats = self._jobs.admission.under_way(), workers(self._jobs.client)
+            living = alive_workers(self._jobs.client, [beat.worker for beat in beats])
+            wanted = self._looks.wanted(self._jobs.due(_DUE), under_way, self._in_turn(), living)
             guard = DamageGuard(self._jobs)
             for start in range(0, len(wanted), _PAGE):
                 self._check(wanted[start : start + _PAGE], token, guard, under_way)
@@ -172,12 +176,12 @@ class Reaper:
             self._reconcile()
             self._dispatcher.run()
             self._jobs.client.set(LAST_RUN, f"{self._jobs.clock.now():.3f}", ex=self._jobs.settings.jobs.ttl_s)
-            self._name_full_pools()
+            self._name_full_pools(beats)
             return len(wanted)
 
-    def _name_full_pools(self) -> None:
+    def _name_full_pools(self, beats: Iterable[WorkerBeat]) -> None:
         """Log workers whose threads are all taken for longer than a call of a server lasts: once, until one is free."""
-        full = {beat.worker: beat for beat in workers(self._jobs.client) if beat.full and beat.longest_s > _FULL_S}
+        full = {beat.worker: beat for beat in beats if beat.full and beat.longest_s > _FULL_S}
         for worker, beat in full.items():
             if worker not in self._full:
                 log.warning("%s: all %d threads are taken, one since %.0f s", worker, beat.threads, beat.longest_s)
