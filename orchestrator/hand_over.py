@@ -28,7 +28,7 @@ _ROOM_S, _WANTED_S = 0.1, 1.0
 #: Seconds between two signs of life; the reaper ends a hand-over without any after a minute.
 _SIGN_S = 10.0
 #: Seconds in which a job whose turn has come must take documents.
-_PATIENCE_S = 60.0
+_PATIENCE_S = 300.0
 
 
 class HandOver:

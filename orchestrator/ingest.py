@@ -160,15 +160,14 @@ class Ingesting:
         )  # fmt: skip
 
 
-def submit_ingest(
-    jobs: JobStore, submitter: Submitter, job_id: str, request: JobRequest, retry_of: str | None = None
-) -> str:
+def submit_ingest(jobs: JobStore, submitter: Submitter, job_id: str, request: JobRequest) -> str:
     """Enqueue a request under this id, sealed, its roots claimed. Raises: InputError, LaneFullError, RamifyError."""
     request = jobs.ingests.sealed(job_id, request)
     if request.ingest is not None and request.ingest.sources[0].startswith("/"):
         jobs.ingests.claim_roots(job_id, request)
-    _, full = submitter.submit([(job_id, request)], {job_id: retry_of} if retry_of else None)
+    _, full = submitter.submit([(job_id, request)])
     if full:
+        jobs.ingests.release_roots(job_id)
         raise full
     return job_id
 

@@ -170,7 +170,7 @@ def _under_way(facts: Facts, work: tuple[PendingWork, ...], watch: str) -> tuple
         failed = f", {status.leaves_failed} failed" if status.leaves_failed else ""
         head += f": {done} of {status.leaves_total} leaves have ended{failed}"
     if status.ingest is not None:
-        head += f": {status.ingest.said} are read"
+        head += f": {status.ingest.said}"
     if not work:
         return f"{head}.", watch
     alone = next((piece for piece in work if piece.stands == "queued" and not piece.serving), None)
@@ -209,7 +209,7 @@ def _ended(facts: Facts) -> tuple[str, str]:
     took = duration(max(0.0, (status.finished_at or status.updated_at) - status.created_at))
     leaves = f"{status.leaves_done} of {status.leaves_total} leaves answered"
     if status.ingest is not None:
-        leaves = f"{status.ingest.said} read"
+        leaves = status.ingest.said
     degraded = degraded_parts(status.degraded, status.degraded_at)
     without = f" Degraded: {degraded}." if degraded else ""
     if status.state == State.DONE and not status.partial and not degraded:
@@ -223,6 +223,8 @@ def _ended(facts: Facts) -> tuple[str, str]:
         nothing = " Nothing had been searched." if status.ingest is None else " Nothing had been read."
         had = f" {leaves}{_failures(facts)}." if status.leaves_total else nothing
         message = f"It ended {status.state} after {took}{reason}.{had}"
+    if status.ingest is not None and status.state == State.DONE and not status.retried_as:
+        return message, f"ramify result {status.job_id}"
     if status.retried_as:
         return f"{message} It is tried again as {status.retried_as}.", f"ramify why {status.retried_as}"
     if facts.dead_letters:

@@ -108,6 +108,10 @@ class Ingests:
         if other := text(self._run("claim_roots", [INGEST_ROOTS], args)):
             raise IngestUnderWayError(other, ", ".join(ingest.sources))
 
+    def release_roots(self, job_id: str) -> None:
+        """Give up the claim of a job that was not taken."""
+        self._client.hdel(INGEST_ROOTS, job_id)
+
     def start(self, job_id: str, ingest: IngestRequest, left_by: str | None = None) -> Turn:
         """From planning to indexing. `left_by`: an ended job whose handed-over items are taken over."""
         keys, own = JobKeys(job_id), IngestKeys(job_id)

@@ -203,7 +203,7 @@ class IngestCounts(Model):
     def said(self) -> str:
         """In a few words."""
         failed = f", {self.failed:,} failed" if self.failed else ""
-        return f"{self.read:,} of {self.files:,} files{failed}"
+        return f"{self.read:,} of {self.files:,} files read{failed}"
 
 
 class IngestResult(Model):

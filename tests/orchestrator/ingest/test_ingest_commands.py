@@ -48,7 +48,7 @@ def test_given_a_detached_ingest_when_asked_for_then_each_command_knows_it(pool:
     assert f"ramify status {job_id} --watch" in done.stderr
     for _ in range(3):
         pool.step()
-    assert "0 of 4 files are read" in ramify("why", job_id).stdout
+    assert "0 of 4 files read" in ramify("why", job_id).stdout
     assert "0 of 4 read" in ramify("status", job_id).stdout
     second = ramify("ingest", str(notes), "--detach")
     assert (second.exit_code, job_id in second.stderr) == (2, True)
@@ -63,7 +63,9 @@ def test_given_a_detached_ingest_when_asked_for_then_each_command_knows_it(pool:
     listed = ramify("jobs").stdout
     assert "4/4 files" in listed
     assert f"ingest {notes} (1 failed)" in listed
-    assert "4 of 4 files, 1 failed read" in ramify("why", job_id).stdout
+    why = ramify("why", job_id).stdout
+    assert "4 of 4 files read, 1 failed" in why
+    assert f"ramify result {job_id}" in why
     followed = ramify("status", job_id, "--watch")
     assert "4 of 4 files read" in followed.stderr
     again = ramify("retry", job_id, "--json")

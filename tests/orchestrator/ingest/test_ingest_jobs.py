@@ -18,7 +18,7 @@ from orchestrator.ingest import IngestOptions, Progress
 from orchestrator.reaper.reaper import Reaper
 from orchestrator.watching import FolderWatch, keep_fresh
 from shared.connections.heartbeat import worker_id
-from shared.errors import IngestUnderWayError, InputError, NotFoundError, RamifyError
+from shared.errors import IngestUnderWayError, InputError, LaneFullError, NotFoundError, RamifyError
 from shared.jobs import JobStore, State, codec
 from shared.jobs.dead_letters import DeadLetterStore
 from shared.jobs.keys import IngestKeys, JobKeys
@@ -170,6 +170,16 @@ def test_given_an_open_ingest_when_its_files_are_ingested_again_then_it_is_refus
         steps = list(ramify.ingest(notes))  # that one is waited for
     assert {step.job_id for step in steps if step.waits} == {second}
     assert told(steps) == {"unchanged": [f"notes/{n}.md" for n in range(5)]}
+
+
+def test_given_a_lane_that_is_full_when_ingested_then_its_files_are_free_for_the_next(
+    ramify: Ramify, pool: IndexPool, notes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(ramify._submitter, "submit", lambda _: ([], LaneFullError("full", [])))
+        with pytest.raises(LaneFullError):
+            ramify.start_ingest(notes)
+    assert ramify.start_ingest(notes)
 
 
 def test_given_a_cancelled_ingest_then_what_is_in_stays_and_nothing_is_pruned(
