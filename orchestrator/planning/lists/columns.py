@@ -21,7 +21,7 @@ def take_columns(sentence: Sentence, fields: Names, named: NamedValues) -> None:
     if found := compiled(_COLUMNS).search(sentence.text):
         wanted = _parts(sentence, found["list"])
         if wanted and all(len(part) <= _MAX_CHARS and len(part.split()) <= _MAX_WORDS for part in wanted):
-            _keep(sentence, wanted, found.start(), named)
+            _keep(sentence, fields, wanted, found.start(), named)
             return
     for lead in compiled("<columns_lead>").finditer(sentence.text, max(0, len(sentence.text) - _LONGEST)):
         end = compiled(_END).search(sentence.text, lead.end())
@@ -30,7 +30,7 @@ def take_columns(sentence: Sentence, fields: Names, named: NamedValues) -> None:
         sure = len(wanted) > 1 or is_han(lead[0]) or not compiled("<columns_unsure>").fullmatch(lead[0])
         asked = lead[0].strip(" ,") != "" or (end is not None and end["end"] is not None)
         if wanted and known and sure and asked:
-            _keep(sentence, wanted, lead.start(), named)
+            _keep(sentence, fields, wanted, lead.start(), named)
             return
 
 
@@ -39,6 +39,8 @@ def _parts(sentence: Sentence, text: str) -> list[str]:
     return [compiled("^(?:<article!>)").sub("", part) for part in parts if part]
 
 
-def _keep(sentence: Sentence, wanted: list[str], start: int, named: NamedValues) -> None:
-    named.columns = unique([part for part in wanted if value_key(part) not in listed("built_in")])[:MAX_COLUMNS]
+def _keep(sentence: Sentence, fields: Names, wanted: list[str], start: int, named: NamedValues) -> None:
+    named.columns = unique([part for part in wanted if fields.of(part) or value_key(part) not in listed("built_in")])[
+        :MAX_COLUMNS
+    ]
     sentence.take(start, len(sentence.text))

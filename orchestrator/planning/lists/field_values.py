@@ -161,6 +161,10 @@ class KnownFields:
         """True when all of these fields say how far or how bad something is: their values stand bare in any text."""
         return all(any(key in row for name in _STATES for row in _concepts().get(name, ())) for key in keys)
 
+    def is_single(self, keys: Sequence[str]) -> bool:
+        """True where no document has two values of these fields."""
+        return sum(sum(self.values(key).values()) for key in keys) <= self._documents
+
     def is_person(self, keys: Sequence[str]) -> bool:
         """True where the values of these fields are people: by their names, or by the values that each of them has."""
         return all(self._names_people(key) for key in keys)

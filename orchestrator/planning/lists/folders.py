@@ -67,7 +67,12 @@ def take_listed_folder(sentence: Sentence, values: Values, named: NamedValues) -
 
     Not beside a kind, another folder or a word for documents, and not as what documents are about.
     """
-    if named.kinds or named.paths or named.without_kinds or compiled("<noun>").search(sentence.text):
+    if (
+        named.kinds
+        or named.paths
+        or named.without_kinds
+        or compiled("<noun>").search(compiled("<head_mass>").sub("", sentence.text))
+    ):
         return
     names, kinds = folder_names(values.folders), kind_names(values.kinds)
     text = sentence.text

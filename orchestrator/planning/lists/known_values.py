@@ -95,6 +95,8 @@ class KnownValues:
             tie = around.latin(start, end)
             if tie and not (sure or tie.words or self._is_name(spelt, end) or self._said(tie, start)):
                 return None
+        if tie and (denied := compiled(" *<negation_end>").match(text, tie.end)):
+            tie = tie._replace(end=denied.end(), negated=True)
         if tie and (non := compiled("<non!>$").search(text[: tie.start])):
             return tie._replace(start=non.start(), negated=True)
         return tie

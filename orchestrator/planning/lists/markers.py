@@ -244,6 +244,8 @@ def _values_before(sentence: Sentence, head: str, names: Names) -> tuple[re.Matc
         if GAP in head[mark.end() :] or not head[mark.end() :].strip():
             continue
         nearest = mark is marks[-1] and is_han(mark[0])  # it alone takes what no document has
+        if nearest and not names.at(head, mark.end()) and (one := _known_end(head, names)) and one[0] == mark.end() - 1:
+            return mark, [one[1]], False  # 带有机标签: 有 is of the tag
         values, either, end = listed_values(sentence, mark.end(), names, unknown=nearest)
         known = nearest or all(map(names.of, values))
         if values and known and end >= len(head.rstrip()):
@@ -254,7 +256,7 @@ def _values_before(sentence: Sentence, head: str, names: Names) -> tuple[re.Matc
 def _known_end(head: str, names: Names) -> tuple[int, str] | None:
     """The longest known tag that `head` ends with."""
     tail = head.rstrip()
-    for start in range(max(0, len(tail) - 60), len(tail)):
+    for start in range(max(0, len(tail) - _LOOK_BACK), len(tail)):
         whole = start == 0 or not (tail[start].isascii() and tail[start].isalnum() and tail[start - 1].isalnum())
         if whole and names.of(tail[start:]):
             return start, tail[start:]

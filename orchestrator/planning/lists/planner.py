@@ -70,13 +70,11 @@ def plan_list(run: TaskRun, app: Celery, settings: Settings, *, possible: bool =
 
 def _no_list(question: str, known: Values, reading: Reading) -> Grown:
     """Why a question that looks like a list is searched; nothing where it does not."""
-    scan = reading.scan
-    if scan and scan.unread and (nearly_lists(question, known, scan) or asks_for_several(question)):
-        return Grown(warnings=(told("list_not_made", scan.unread, question),))
-    if not asks_for_several(question):
-        return Grown()
-    why = reading.warnings if scan is None else (reader_sentence("list_no_noun", question),)
-    return Grown(warnings=why)
+    several = asks_for_several(question)
+    if reading.unread and (several or (reading.scan and nearly_lists(question, known, reading.scan))):
+        return Grown(warnings=(told("list_not_made", reading.unread, question),))
+    why = reading.warnings if reading.scan is None else (reader_sentence("list_no_noun", question),)
+    return Grown(warnings=why if several else ())
 
 
 def _ask_search_pool(app: Celery, settings: Settings, request: ValuesRequest, timeout_s: float) -> Values:

@@ -35,7 +35,7 @@ from shared.language.text import plain, value_key
 from shared.models import Filters
 from shared.models.base import Model
 from shared.models.code import CodeScan
-from shared.models.enumeration import Condition, Scan, Values
+from shared.models.enumeration import Condition, FieldFilter, Scan, Values
 
 #: A question with more words to look for is no list: hardly a document has them all.
 MAX_CONDITIONS = 12
@@ -54,10 +54,14 @@ _LONG = f"More than {MAX_CONDITIONS} words to look for are no list: name what th
 
 
 class Reading(Model):
-    """The scan, or None when the question was not understood; `warnings` say why, or what is odd about it."""
+    """The scan, or None when the question was not understood; `warnings` say why, or what is odd about it.
+
+    `unread`: words that were not understood.
+    """
 
     scan: Scan | None = None
     warnings: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
 
 
 def read_question(question: str, filters: Filters, values: Values, today: date) -> Reading:
@@ -91,6 +95,7 @@ def read_question(question: str, filters: Filters, values: Values, today: date) 
         return Reading(warnings=(told("list_either", (question.strip(),), question),))
     content = ContentReader(sentence, kinds, tags, named)
     unread = unique([*named.left, *named_runs(content.unread, sentence, question)])
+    named.fields = _joined(named.fields, known)
     scan = _scan(filters, named, content).model_copy(
         update={"counting": counting, "index_version": values.index_version, "unread": unread}
     )
@@ -101,13 +106,13 @@ def read_question(question: str, filters: Filters, values: Values, today: date) 
     if why := _why_not(scan, content, question):
         if code and not code.conditions:  # 采购类合同: "class" is a part of another word
             read = read_question(question, filters, values.model_copy(update={"code": 0}), today)
-            return read if read.scan and read.scan.found.kinds else Reading(warnings=(why,))
-        return Reading(warnings=(why,))
+            return read if read.scan and read.scan.found.kinds else Reading(warnings=(why,), unread=unread)
+        return Reading(warnings=(why,), unread=unread)
     scan = scan.model_copy(update={"limit": 0 if unread else scan.limit, "also_called": _names_of_columns(scan, known)})
     scan = scan.model_copy(update={"understood": understood(scan) or "all documents"})
     assumed = [*named.assumed, *content.assumed, *_also_fields(content, values)]
     doubts = (*field_doubts(named, values, question), *_doubts(scan, assumed, question))
-    return Reading(scan=scan, warnings=(*named.warnings, *doubts))
+    return Reading(scan=scan, warnings=(*named.warnings, *doubts), unread=unread)
 
 
 def read_closely(
@@ -164,6 +169,19 @@ def _take_values(
         KnownValues(taker).take()
         take_listed_folder(sentence, values, named)
         take_short_noun(sentence, values, nouns.kinds, named)
+
+
+def _joined(wanted: Sequence[FieldFilter], known: KnownFields) -> list[FieldFilter]:
+    """The same where values of one field that no document has together are a choice: one of them is enough."""
+    found: list[FieldFilter] = []
+    for one in wanted:
+        same = [other for other in found if other.names == one.names and other.values and not other.negated]
+        if same and one.values and not one.negated and known.is_single(one.names):
+            found.remove(same[0])
+            found.append(one.model_copy(update={"values": unique([*same[0].values, *one.values])}))
+        else:
+            found.append(one)
+    return found
 
 
 def _names_of_columns(scan: Scan, known: KnownFields) -> dict[str, tuple[str, ...]]:

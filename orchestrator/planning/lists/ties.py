@@ -167,7 +167,9 @@ class Surroundings:
     def _han_end(self, end: int) -> int:
         place = end
         while place < min(len(self.text), end + _LOOK_HAN) and is_han(self.text[place]):
-            edge = compiled("<tie_edge>|<tail>|<head_asked>|<mention>|<tie_stop>").match(self.text, place)
+            edge = compiled("<tie_edge>|<negation_end>|<tail>|<head_asked>|<mention>|<tie_stop>").match(
+                self.text, place
+            )
             if edge or self.begins_word(place):
                 break
             place += 1

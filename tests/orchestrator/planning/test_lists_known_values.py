@@ -62,6 +62,10 @@ def understood(question: str) -> tuple[list[str], tuple[str, ...]]:
         ("parcels neither lost nor in North Shed", ["kind = parcel", "not hall = North Shed", "not outcome = lost"]),
         ("lost reports", ["kind = pest-report", "outcome = lost"]),
         ("parcels 2025", ["dated 2025-01-01 to 2025-12-31", "kind = parcel"]),
+        ("everything except lost journals", ["not outcome = lost", "path = depot/journals/"]),
+        ("parcels saying something about wax", ['containing or tagged "wax"', "kind = parcel"]),
+        ("要么在途要么滞留的货单", ["kind = 货单", "货况 = 在途 or 滞留"]),
+        ("除滞留外的货单", ["kind = 货单", "not 货况 = 滞留"]),
         ("周岚手上在途的货单", ["kind = 货单", "经手人 = 周岚", "货况 = 在途"]),
         ("由陈默搬的货单", ["kind = 货单", "经手人 = 陈默"]),
         ("周岚没碰的货单", ["kind = 货单", "not 经手人 = 周岚"]),
@@ -193,6 +197,16 @@ def test_given_the_first_of_what_was_not_understood_when_read_then_none_is_left_
     scan = read("latest 5 glorbed parcels").scan
     assert scan is not None
     assert (scan.order, scan.limit, scan.unread) == ("newest", 0, ("glorbed",))
+
+
+def test_given_two_values_that_no_document_has_together_when_both_are_asked_for_then_one_of_them_is_enough() -> None:
+    assert understood("lost parcels that ended up delivered")[0] == ["kind = parcel", "outcome = lost or delivered"]
+
+
+def test_given_a_column_when_a_field_is_called_as_a_row_s_own_then_it_is_one() -> None:
+    values = VALUES.model_copy(update={"fields": {**VALUES.fields, "来源": {"电话": 3}}})
+    scans = [read_question("在途的货单，附上来源", Filters(), known, TODAY).scan for known in (VALUES, values)]
+    assert [scan.columns if scan else None for scan in scans] == [(), ("来源",)]
 
 
 def test_given_a_column_when_documents_call_it_otherwise_then_their_names_are_told_to_the_scan() -> None:
