@@ -9,7 +9,7 @@ import trafilatura
 from lxml import etree
 from lxml import html as lxml_html
 
-from workers.formats.parsed import FilePart, FormatError, Parsed, heading, joined, table, tidy
+from workers.formats.parsed import NO_TEXT, FilePart, FormatError, Parsed, heading, joined, table, tidy
 
 _SKIPPED = frozenset({"script", "style", "noscript", "template", "head", "nav", "svg", "iframe", "object", "form"})
 _BLOCKS = frozenset({
@@ -41,7 +41,7 @@ def read_html(content: bytes | str, place: str = "") -> Parsed:
     ) or ""  # fmt: skip
     text = main if len(main) >= _LEAST_SHARE * len(whole) else whole
     if not text.strip():
-        raise FormatError("has no text")
+        raise FormatError(NO_TEXT)
     return joined([FilePart(text, place)], title=title_of(tree), date=_date(tree))
 
 

@@ -12,6 +12,8 @@ from typing import Any
 LineBox = tuple[int, int, int, int, int]
 #: Characters of text that one file may give: as many as a text file may have bytes.
 MAX_TEXT_CHARS = 10_000_000
+#: What is said of a page that has nothing to read.
+NO_TEXT = "has no text"
 #: Rows of one table of a sheet.
 _SHEET_ROWS = 20
 _SPACES = re.compile(r"[ \t\u00a0]+")

@@ -21,6 +21,7 @@ _MOST_NAMED = 8
 _HYPHEN = re.compile(r"(?<=[a-z])[\u00ad\ufffe-]\n(?=[a-z])")
 _CJK = "\u3000-\u303f\u3400-\u9fff\uff00-\uffef"
 _CJK_BREAK = re.compile(rf"(?<=[{_CJK}])\n(?=[{_CJK}])")
+_BULLET = re.compile(r"^[ \t]*+[•◦▪‣●∙][ \t]++", re.MULTILINE)
 _TORN = re.compile(r"[\w,]\n[a-z(]")
 _CJK_TORN = re.compile(rf"[\u3400-\u9fff，、]\n[{_CJK}]")
 _BREAK = re.compile(r"(?<=[^\n.!?:;。！？：；])\n(?=[a-z(])")
@@ -138,7 +139,7 @@ def _page(lines: list[_Line], number: int) -> FilePart:
     text, reached = tidy(_flowing(_with_gaps(lines))), 0
     boxes: list[LineBox] = []
     for line in lines:
-        words = line.text.strip()[:_ANCHOR].partition(_JOINED)[0].rstrip("\u00ad\ufffe-").rstrip()
+        words = _BULLET.sub("", line.text.strip())[:_ANCHOR].partition(_JOINED)[0].rstrip("\u00ad\ufffe-").rstrip()
         place = text.find(words, reached, reached + _WINDOW + len(line.text)) if words else -1
         if place >= 0 and line.box is not None:
             boxes.append((place, *line.box))
@@ -165,9 +166,9 @@ def _edge(line: str) -> str:
 
 
 def _flowing(text: str) -> str:
-    """Paragraphs whose lines the page broke, joined; a word that a hyphen parted is whole again."""
+    """Paragraphs whose lines the page broke, joined; a word that a hyphen parted is whole again, bullets are items."""
     text = _CJK_BREAK.sub("", _HYPHEN.sub("", text.replace("\ufffe", "-")))
-    return _BREAK.sub(" ", text)
+    return _BULLET.sub("- ", _BREAK.sub(" ", text))
 
 
 def _running_on(parts: Iterable[FilePart]) -> Iterator[FilePart]:

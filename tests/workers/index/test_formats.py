@@ -250,6 +250,15 @@ def test_given_a_reader_of_pictures_when_pages_have_no_text_then_they_are_read_a
     assert found.places[1][1] == "p. 2"
 
 
+def test_given_bullets_on_a_page_when_parsed_then_they_are_items_with_their_boxes(parser: ParserPool) -> None:
+    page = pdf([["It has:", "\x95 one pump", "\x95 two valves"]]).replace(
+        b"/Helvetica", b"/Helvetica /Encoding /WinAnsiEncoding"
+    )
+    found = _parsed(parser, ".pdf", page)
+    assert found.text == "It has:\n- one pump\n- two valves"
+    assert len(found.boxes) == 3
+
+
 def test_given_room_between_lines_when_parsed_then_a_heading_is_no_part_of_the_sentence_below_it(
     parser: ParserPool,
 ) -> None:

@@ -209,6 +209,13 @@ def test_given_any_bytes_when_read_then_there_is_an_outcome_and_no_exception(con
     assert read_documents(raw(content, f"a{suffix}"), LIMIT) or nothing or content in UTF16_MARKS
 
 
+def test_given_a_small_page_without_text_when_read_then_it_is_no_failure_and_a_large_one_is() -> None:
+    assert read_documents(raw(b"<script>go()</script>", "a.html"), LIMIT) == []
+    (outcome,) = read_documents(raw(b"<script>go()</script>" * 300, "a.html"), LIMIT)
+    assert isinstance(outcome, DocumentOutcome)
+    assert outcome.reason == "has no text"
+
+
 @pytest.mark.parametrize("content", [b"", b"\n", b" \r\n\t"])
 @pytest.mark.parametrize("suffix", [".md", ".txt", ".jsonl", ".pdf", ".json", ".py"])
 def test_given_a_file_with_nothing_when_read_then_it_is_no_failure(content: bytes, suffix: str) -> None:

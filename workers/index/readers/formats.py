@@ -11,11 +11,14 @@ from pathlib import PurePath
 from shared.models import RawDocument
 from shared.models.ingest import BOXES, FORMATS
 from shared.plugins import suffixes_of_readers
-from workers.formats.parsed import FormatError, Parsed
+from workers.formats.parsed import NO_TEXT, FormatError, Parsed
 from workers.formats.process import PLUGIN, ParserPool
 from workers.index.documents import Document, Markup
 from workers.index.fields import fields_of
 from workers.index.readers.base import UnreadableError
+
+#: A page without text up to this size is a part of one, such as a template: it has nothing to find.
+_SMALL_PAGE = 4_000
 
 
 def read_format(raw: RawDocument) -> Iterator[Document]:
@@ -25,6 +28,8 @@ def read_format(raw: RawDocument) -> Iterator[Document]:
     try:
         found = parsers().parse(_format_of(raw.suffix.lower()), raw.content, PurePath(raw.path).name)
     except FormatError as error:
+        if len(raw.content) <= _SMALL_PAGE and str(error) == NO_TEXT:
+            return
         raise UnreadableError(str(error)) from None
     documents = [parsed for parsed in found if parsed.text.strip()]
     if not documents:
