@@ -24,6 +24,7 @@ from shared.settings import Settings, load_settings
 from shared.settings.faults import request_fault
 from shared.tenants import DEFAULT_TENANT
 from workers.index.pipeline import Indexer
+from workers.merge.gaps import SearchedTree, round_of
 from workers.merge.tree import apply_root_rerank, merge_tree, only_original_leaf
 from workers.rerank.binding import Parent, bind
 from workers.search.leaf import LeafQuery, leaf_result_limit, run_rerank_stages, run_search_stages
@@ -89,7 +90,12 @@ class DirectSearch:
         search = _QuestionSearch(self._resources, self._tools, strategy, _CHUNKS_PER_DOCUMENT * limit)
         for node in _nodes(question, plan):
             search.leaf(node)
-        pool = merge_tree(list(search.leaves.values()), search.nodes, self.settings.multi_query, search.chunks)
+        pool = search.merged()
+        if self.settings.gaps.enabled:
+            tree = SearchedTree(question, search.nodes, search.leaves, pool.hits, self.settings.gaps)
+            for node in round_of(tree, self.settings.gaps.max_leaves):
+                search.leaf(node)
+            pool = search.merged()
         if not only_original_leaf(pool):
             ranked = self._reranker.rerank(question, pool.hits, _TIMEOUT_S)
             search.cost += spent(ranked)
@@ -123,7 +129,7 @@ class _QuestionSearch:
             node = bound.node
         limits = self._tools.settings.multi_query
         leaf = LeafQuery(
-            text=node.query, strategy=self._strategy, filters=models.Filters(), tenant=DEFAULT_TENANT,
+            text=node.query, strategy=node.strategy or self._strategy, filters=models.Filters(), tenant=DEFAULT_TENANT,
             wanted=limits.candidates_per_query, variants=node.variants,
         )  # fmt: skip
         first = run_search_stages(leaf, self._resources, None, _TIMEOUT_S)
@@ -136,6 +142,10 @@ class _QuestionSearch:
         self.leaves[node.id] = models.LeafResult(
             node_id=node.id, status=models.LeafStatus.DONE, hits=hits, reranker=found.reranked_by
         )
+
+    def merged(self) -> models.MergedPool:
+        """One list of what all leaves so far have found."""
+        return merge_tree(list(self.leaves.values()), self.nodes, self._tools.settings.multi_query, self.chunks)
 
 
 def _nodes(question: str, plan: models.Plan) -> Iterator[models.Node]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pydantic import Field
 
 from shared.language.text import WIDEST
-from shared.models import JobRequest, Node, NodeKind
+from shared.models import Facet, JobRequest, Node, NodeKind
 from shared.models.base import Model
 from shared.models.route import PlannerName, Route
 from shared.providers.llm.prompts import (
@@ -19,15 +19,16 @@ from shared.providers.llm.prompts import (
     decompose_again_prompt,
     decompose_prompt,
     expand_prompt,
+    missing_prompt,
     read_answer_prompt,
     summarise_prompt,
 )
-from shared.providers.llm.replies import MAX_ANSWER_TOKENS, MAX_QUERY_CHARS, MAX_ROUTE_TOKENS
+from shared.providers.llm.replies import MAX_ANSWER_TOKENS, MAX_MISSING_TOKENS, MAX_QUERY_CHARS, MAX_ROUTE_TOKENS
 from shared.providers.metering import MOST_TOKENS_PER_CHAR, NANO, Kind, price, token_range
 from shared.providers.rerankers.chat import CHARS_PER_CALL, DOCUMENTS_PER_CALL
 from shared.settings import Settings
 from shared.settings import stages as s
-from shared.settings.strategies import Strategy, asked_strategy, split
+from shared.settings.strategies import AGAIN, Strategy, asked_strategy, split
 
 Range = tuple[int, int]
 #: Assumed: characters of the values that are written into a subquestion, and of a chunk's title and heading; the least
@@ -83,11 +84,13 @@ class _Rows:
     def __iter__(self) -> Iterator[EstimateRow]:
         if self._settings.has_llm:
             yield self._planning()
-        for node in self._leaves:
+        for node in (*self._leaves, *self._again()):
             yield from self._leaf(node)
         if self._settings.has_llm and self._settings.binding.read:
             for node in self._leaves:
                 yield from (self._reading() for _ in node.depends_on)
+        if self._settings.has_llm and self._settings.gaps.ask and self._again():
+            yield self._missing()
         if len(self._leaves) > 1:
             pool = self._request.top_n or self._settings.multi_query.max_total_results
             yield from self._rerank("root rerank", self._request.question, [pool])
@@ -114,6 +117,22 @@ class _Rows:
         calls = (surely, 2 * (asks + branches) + asked_first)
         most_out = 2 * (asks + branches) * self._out + asked_first * MAX_ROUTE_TOKENS
         return self._llm("planning", calls, (surely * low, calls[1] * high), most_out)
+
+    def _again(self) -> list[Node]:
+        """The leaves that may be added for gaps; for a lookup only where the settings say so."""
+        gaps, kept = self._settings.gaps, {PlannerName.NONE, PlannerName.ENUMERATION}
+        if self._route.planner in kept or not gaps.allow(self._request):
+            return []
+        if self._route.planner is PlannerName.ORIGINAL and not gaps.lookups_below:
+            return []
+        query = f"{WIDEST * _WRITTEN_CHARS} {self._request.question}"
+        return [Node(id="0.0", level=1, facet=Facet.GAP, query=query, strategy=AGAIN)] * gaps.max_leaves
+
+    def _missing(self) -> EstimateRow:
+        gaps, chars = self._settings.gaps, min(MAX_MEMORY_CHARS, self._settings.chunking.max_chars) + _LEAD_CHARS
+        high = token_range(missing_prompt(self._request.question, (), gaps.max_leaves))[1]
+        high += math.ceil(MOST_TOKENS_PER_CHAR * chars * gaps.first)
+        return self._llm("gaps", (0, 1), (0, high), MAX_MISSING_TOKENS)
 
     def _leaf(self, node: Node) -> Iterator[EstimateRow]:
         settings = self._settings

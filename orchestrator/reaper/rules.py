@@ -37,7 +37,7 @@ WAITED = "its wait for a server is over"
 #: Why an ingest ends though its documents were not all handed over.
 CLIENT_GONE = "the client that handed documents over has gone"
 #: Tasks that send a message for each of several nodes.
-SENDERS = frozenset({TaskName.PLAN_JOB.value, TaskName.PLAN_REFINE.value})
+SENDERS = frozenset({TaskName.PLAN_JOB.value, TaskName.PLAN_REFINE.value, TaskName.MERGE_TREE.value})
 
 #: The task that a job in this state waits for (every open state has a row), and a node in this one.
 JOB_TASKS = {

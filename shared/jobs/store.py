@@ -170,6 +170,10 @@ class JobStore:
         """A branch claims its children. False when it has grown before: then nothing may be added to the chord."""
         return bool(self._change("grow", job_id, "job nodes leaves events work", branch_id, *node_args(nodes)))
 
+    def search_again(self, job_id: str, nodes: Sequence[Node]) -> bool:
+        """Add leaves to a tree whose nodes have all ended, once a job. True for the one call that may send them."""
+        return bool(self._change("search_again", job_id, "job nodes leaves events work", *node_args(nodes)))
+
     def bind(self, job_id: str, node: Node) -> bool:
         """A waiting leaf gets its bound query. True for the one call that may send it to be searched."""
         args = node.id, as_json(node), *node.depends_on

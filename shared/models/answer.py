@@ -10,6 +10,7 @@ from pydantic import Field
 from shared.models.base import Model
 from shared.models.cost import Cost, Spending
 from shared.models.enumeration import ListTable
+from shared.models.gaps import SearchedGap
 from shared.models.hits import LeafResult, MergedHit
 from shared.models.plan import Node
 from shared.models.request import TenantName
@@ -106,6 +107,7 @@ class Answer(Model):
     summary: Summary = Summary()
     steps: tuple[ReasoningStep, ...] = ()
     table: ListTable | None = None
+    gaps: tuple[SearchedGap, ...] = Field(default=(), description="what was searched again, and what stayed open")
     results: tuple[MergedHit, ...] = ()
     tree: tuple[Node, ...] = ()
     leaves: tuple[LeafResult, ...] = ()

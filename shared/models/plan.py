@@ -10,6 +10,7 @@ from enum import StrEnum
 from pydantic import Field
 
 from shared.models.base import Model
+from shared.models.gaps import Gap
 
 ROOT_ID = "0"
 #: `Node.bound_by`: the LLM's answer read off the passages, names found in them, or neither.
@@ -20,7 +21,7 @@ _LEFT_OVER = re.compile(r"[ \t]+(?=[,.;:?!)，。；：？！）])|(?<=[ \t])[ \
 
 
 class Facet(StrEnum):
-    """The five search facets; `original` marks the leaf that searches the question as asked."""
+    """The five search facets; `original` marks the leaf that searches the question as asked, `gap` one added later."""
 
     CORE = "core"
     WHY = "why"
@@ -28,6 +29,12 @@ class Facet(StrEnum):
     CASE = "case"
     NOTE = "note"
     ORIGINAL = "original"
+    GAP = "gap"
+
+    @property
+    def planned(self) -> bool:
+        """True for the facet of a subquestion: not the question as asked, nor what was searched again."""
+        return self not in {Facet.ORIGINAL, Facet.GAP}
 
     @property
     def stored(self) -> str:
@@ -66,7 +73,7 @@ class Node(Model):
     name written in, `bound_by` says which: answer, names or nothing; `written` has them by the node that found them.
     `variants` are the queries of all names, the first is `query`; empty where there is only one. `kinds` narrows the
     search to kinds of documents. `strategy` is the one that the question's type asks for; the request's own
-    goes before it.
+    goes before it. `gap` is what a leaf was added for after all others had ended.
     """
 
     id: str = Field(pattern=r"^0(\.\d{1,2})*$")
@@ -86,6 +93,7 @@ class Node(Model):
     strategy: str | None = None
     by: str = Field(default="", description="llm, rules or request, as the decomposition that it is of")
     shard: Shard | None = Field(default=None, description="set: the leaf reads this slice of the corpus")
+    gap: Gap | None = None
 
 
 def node_order(node_id: str) -> tuple[int, ...]:

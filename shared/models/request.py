@@ -187,7 +187,7 @@ class PlanEntry(Model):
     @field_validator("dimension")
     @classmethod
     def _searchable(cls, value: Facet) -> Facet:
-        if value is Facet.ORIGINAL:
+        if not value.planned:
             raise ValueError("the question's own leaf is there anyway: use core, why, how, case or note")
         return value
 

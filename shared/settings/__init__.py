@@ -54,6 +54,7 @@ class Settings(BaseSettings):
     decomposition: s.DecompositionSettings = s.DecompositionSettings()
     multi_query: s.MultiQuerySettings = s.MultiQuerySettings()
     binding: s.BindingSettings = s.BindingSettings()
+    gaps: s.GapSettings = s.GapSettings()
     routing: RoutingSettings = RoutingSettings()
     aggregators: AggregatorSettings = AggregatorSettings()
     enumeration: EnumerationSettings = EnumerationSettings()

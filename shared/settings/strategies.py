@@ -24,6 +24,8 @@ _BEFORE_ARMS = frozenset({"strong_signal", "expansion"})
 _AFTER_RERANK = frozenset({"linked", "chain"})
 #: Stands for no strategy at all: the routing table decides, as it does for a job that names none.
 ADAPTIVE = "adaptive"
+#: The strategy of leaves that are added for gaps: it reads a query as it is, names and words, without a further hop.
+AGAIN = "hybrid"
 #: Stands for the strategy of a result for which no search was run.
 NO_STRATEGY = "none"
 #: The strategy that follows edges.

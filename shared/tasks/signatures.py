@@ -141,6 +141,13 @@ def skip_next(task: AnyTask, name: TaskName) -> None:
         rest.pop()
 
 
+def skip_rest(task: AnyTask) -> None:
+    """Take all that follows out of the running chain, as `skip_next` does with one task."""
+    rest: Any = task.request.chain
+    if rest:
+        rest.clear()
+
+
 def add_to_chord(task: AnyTask, signature: Signature) -> None:
     """Add to the chord of the running task; send it on its own when the reaper has sent that task again."""
     if task.request.chord:

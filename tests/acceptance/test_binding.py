@@ -69,6 +69,27 @@ def test_given_a_nested_question_without_an_llm_when_asked_then_the_rules_bind_i
     assert not answer.partial
 
 
+def test_given_a_name_that_was_not_found_when_asked_then_it_is_searched_once_more_in_the_same_job(
+    stack: Ramify,
+) -> None:
+    job_id = stack.submit("Who leads the team that owns Quokka Vault?")
+    events = list(stack.stream(job_id, 60))
+    answer = stack.result(job_id)
+
+    added = [node for node in answer.tree if node.gap]
+    assert {node.facet.value for node in added} == {"gap"}
+    assert 1 <= len(added) <= 4
+    assert "Quokka Vault" in {node.gap.what for node in added if node.gap}
+    ended = [event.data["id"] for event in events if event.type == "leaf" and event.data["status"] == "done"]
+    assert sorted(ended) == sorted(leaf.node_id for leaf in answer.leaves), "each leaf once"
+    assert [event.data["state"] for event in events if event.type == "state"].count("merging") == 1
+    gap = next(gap for gap in answer.gaps if gap.what == "Quokka Vault")
+    assert gap.searched
+    assert not gap.closed
+    assert gap.text == "The name “Quokka Vault”: searched again, and still open."
+    assert not answer.partial
+
+
 def test_given_leaves_that_find_nothing_when_bound_then_those_that_wait_run_without_and_the_answer_says_so(
     stack: Ramify,
 ) -> None:

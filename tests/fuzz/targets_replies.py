@@ -39,6 +39,13 @@ def _answer(text: str) -> None:
         _said(answer, 1, replies.MAX_ANSWER_CHARS)
 
 
+def _missing(text: str) -> None:
+    found = replies.parse_missing(text, 3)
+    assert len(found) <= 3
+    for query in found:
+        _said(query, replies.MIN_QUERY_CHARS, replies.MAX_QUERY_CHARS)
+
+
 def _summary(text: str) -> None:
     summary = replies.summary_text(text, 500)
     _said(summary, 1, 502, lines=True)
@@ -100,6 +107,7 @@ TARGETS = (
     _target("decomposition", _decomposition, samples.forms("decomposition"), 600),
     _target("rewrites", _rewrites, samples.forms("rewrites")),
     _target("answer", _answer, samples.forms("answer")),
+    _target("missing", _missing, samples.forms("missing")),
     _target("summary", _summary, samples.SUMMARIES),
     _target("intent", _plan, samples.forms("intent")),
     _target("route", parse_route, samples.forms("route")),

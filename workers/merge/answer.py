@@ -27,6 +27,7 @@ from shared.models import (
 )
 from shared.models.answer import MissingFact, MissingReason
 from shared.models.enumeration import ListTable
+from shared.models.gaps import SearchedGap
 from shared.models.plan import node_order
 from shared.providers.llm.client import LLM
 from shared.providers.verifiers import Verifier
@@ -35,6 +36,7 @@ from workers.merge import tree
 from workers.merge.aggregators import SIMPLE, Aggregated, Findings, aggregate, all_known
 from workers.merge.callers import of_symbol
 from workers.merge.extract import nothing_found
+from workers.merge.gaps import SearchedTree, told_gaps
 from workers.merge.identifiers import unnamed, unnamed_subject
 from workers.merge.support import with_support
 from workers.merge.verdicts import verdicts_of, with_verdicts
@@ -184,19 +186,22 @@ def build_answer(  # noqa: PLR0913, PLR0917 - what an answer is made of
     Vectors are left out: nobody reads them.
     """
     status = JobReader(jobs.client).status(job.id)
+    nodes = jobs.nodes(job.id)
     done = sum(leaf.status is LeafStatus.DONE for leaf in leaves)
     own = verdict(leaves) if leaves else NO_RETRIEVAL
+    missing = [leaf for leaf in leaves if leaf.status is not LeafStatus.DONE and not _added_later(leaf, nodes)]
     return Answer(
         job_id=job.id,
         question=job.request.question,
         state=state.value,
-        partial=done < len(leaves) or (made.table is not None and made.table.partial),
+        partial=bool(missing) or (made.table is not None and made.table.partial),
         coverage=f"{done} of {len(leaves)} leaves answered",
         summary=made.summary,
         steps=made.steps,
         table=made.table,
         results=_without_vectors(pool.hits),
-        tree=tuple(jobs.nodes(job.id).values()),
+        gaps=_gaps(jobs, job, pool, nodes, leaves),
+        tree=tuple(nodes.values()),
         leaves=tuple(leaf.model_copy(update={"hits": _without_vectors(leaf.hits)}) for leaf in leaves),
         reranked_by=pool.reranked_by,
         verdict=own,
@@ -212,6 +217,20 @@ def build_answer(  # noqa: PLR0913, PLR0917 - what an answer is made of
         if state is State.DONE
         else status.timings_ms,
     )
+
+
+def _added_later(leaf: LeafResult, nodes: Mapping[str, Node]) -> bool:
+    """True for a leaf of a second round: without it the answer is what it was before."""
+    return leaf.node_id in nodes and nodes[leaf.node_id].gap is not None
+
+
+def _gaps(
+    jobs: JobStore, job: Job, pool: MergedPool, nodes: Mapping[str, Node], leaves: Sequence[LeafResult]
+) -> tuple[SearchedGap, ...]:
+    if not jobs.settings.gaps.allow(job.request):
+        return ()
+    results = {leaf.node_id: leaf for leaf in leaves}
+    return told_gaps(SearchedTree(job.request.question, nodes, results, pool.hits, jobs.settings.gaps))
 
 
 def kept(answer: Answer, keep: str) -> Answer:

@@ -177,8 +177,8 @@ def _missing_line(question: str, asked: str) -> str:
 
 
 def subquestions(nodes: Mapping[str, Node]) -> list[Node]:
-    """The leaves in the tree's order, without the question's own."""
-    leaves = [node for node in nodes.values() if node.kind is NodeKind.LEAF and node.facet is not Facet.ORIGINAL]
+    """The planned leaves in the tree's order."""
+    leaves = [node for node in nodes.values() if node.kind is NodeKind.LEAF and node.facet.planned]
     return sorted(leaves, key=lambda node: node_order(node.id))
 
 

@@ -9,7 +9,7 @@ from functools import partial
 from shared.errors import DeadlineError, RamifyError, ReplyError
 from shared.language import derived, languages
 from shared.language.sentences import sentences
-from shared.models import Cost, Facet, MergedHit, NodeKind, Summary
+from shared.models import Cost, MergedHit, NodeKind, Summary
 from shared.models.answer import ReasoningStep
 from shared.models.base import Model
 from shared.models.plan import node_order
@@ -64,7 +64,7 @@ def summarise(found: Findings, fallback: Callable[[], Summary], steps: Sequence[
         if not (timeout_s := seconds_for("summary", found.timeout_s)):
             raise DeadlineError("no time was left for it")
         tree = sorted(found.nodes.values(), key=lambda node: node_order(node.id))
-        whole = all(node.kind is not NodeKind.LEAF or node.facet is Facet.ORIGINAL for node in tree)
+        whole = all(node.kind is not NodeKind.LEAF or not node.facet.planned for node in tree)
         ask = partial(
             summarise_prompt, found.question, tree=tree, intent=found.routed.intent, steps=own.steps, whole=whole
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from shared.contract import TaskMessage, TaskName
@@ -10,13 +11,13 @@ from shared.jobs import State
 from shared.jobs.reader import readable
 from shared.jobs.tables import Tables
 from shared.jobs.tenant_scope import no_such_job
-from shared.models import LeafResult, LeafStatus, MergedPool
+from shared.models import LeafResult, LeafStatus, MergedPool, Node
 from shared.models.answer import EarlyReply, EarlyRequest
 from shared.models.degraded import Degradation
 from shared.models.route import PlannerName
 from shared.providers.fallbacks import note_reason
 from shared.providers.time_shares import seconds_for
-from shared.tasks.signatures import AnyTask, skip_next
+from shared.tasks.signatures import AnyTask, add_to_chord, node_signature, skip_next, skip_rest
 from shared.tasks.task_run import TaskRun, fail_job, reason_of, remote
 from workers.app import app, llm_of, registry, verifier_of
 from workers.enumerate.merge_rows import list_warnings, merge_rows
@@ -33,6 +34,8 @@ from workers.merge.answer import (
     run_aggregator,
 )
 from workers.merge.early import early_answer
+from workers.merge.gaps import GapQuery, SearchedTree, round_of
+from workers.merge.gaps_said import said_gaps
 
 
 @registry(TaskName.MERGE_TREE, on_error=fail_job)
@@ -45,14 +48,17 @@ def merge_tree(run: TaskRun) -> None:
     job, jobs = run.job, run.jobs
     if run.message.force:
         record_searched(run)
-    if not jobs.start_merging(job.id, run.claimant, force=run.message.force):
+    nodes, results = jobs.nodes(job.id), jobs.results(job.id)
+    pool = merged(run, nodes, results)
+    if _search_again(run, nodes, results, pool) or not jobs.start_merging(
+        job.id, run.claimant, force=run.message.force
+    ):
         return
-    nodes, tables = jobs.nodes(job.id), Tables(jobs.client, registry.settings)
+    tables = Tables(jobs.client, registry.settings)
     if table := merge_rows(tables, job.id, nodes, registry.settings.enumeration):
         if table.partial:
             note_reason(Degradation.OUT_OF_TIME)
         run.annotate(warnings=list_warnings(table, run.job.request.question))
-    pool = merged(run, nodes, jobs.results(job.id))
     ranked = tree.only_original_leaf(pool)
     if late := not ranked and not seconds_for("root rerank", job.remaining(WRITE_S)):
         note_reason(Degradation.OUT_OF_TIME)
@@ -62,6 +68,30 @@ def merge_tree(run: TaskRun) -> None:
         run.start_summarising(pool)
     else:
         run.put_pool(pool)
+
+
+def _search_again(run: TaskRun, nodes: Mapping[str, Node], results: Mapping[str, LeafResult], pool: MergedPool) -> bool:
+    """Add leaves for what the search left open, once a job. True when they were: the last of them starts a merge anew.
+
+    They are claimed in the job store before they are sent, as the children of a branch are: what is lost in between,
+    the reaper sends.
+    """
+    job, settings = run.job, registry.settings
+    late = run.message.force or job.remaining(job.leaf_reserve) < settings.gaps.min_seconds
+    if job.state is not State.SEARCHING or job.open or late or not settings.gaps.allow(job.request):
+        return False
+    tree = SearchedTree(job.request.question, nodes, results, pool.hits, settings.gaps)
+    said = tuple[GapQuery, ...]()
+    if settings.gaps.ask and (llm := llm_of(run, "missing")):
+        said, cost, warnings = said_gaps(tree, llm, job.remaining(job.leaf_reserve))
+        run.annotate(cost, warnings)
+    added = round_of(tree, settings.decomposition.max_total_leaves - len(results), said)
+    if not added or not run.jobs.search_again(job.id, added):
+        return False
+    skip_rest(run.task)
+    for node in added:
+        add_to_chord(run.task, node_signature(app, job.id, job.rank, node))
+    return True
 
 
 @registry(TaskName.MERGE_SUMMARISE, on_error=fail_job)

@@ -11,6 +11,7 @@ from shared.models.plan import node_order
 from shared.providers.rerankers.base import score_parts
 from shared.settings.sections import MultiQuerySettings
 from workers.merge.dedup import near_duplicates
+from workers.merge.found_again import in_places, with_found_again
 from workers.shown_hits import shown_hits
 
 #: Weight of a hit's score for its own subquestion in its final score.
@@ -35,9 +36,12 @@ def merge_tree(
     pages keep their truth (`workers.shown_hits`). A leaf that rules made counts with `RULES_WEIGHT` of its scores,
     unless it is a step that waits for others or is waited for: those the rules read right. Scores of leaves that were
     reranked differently are not compared: such hits are ordered by their rank, and a warning says so. A leaf that is
-    alone keeps the order that its strategy gave it (the stage `mmr` orders without changing scores).
+    alone keeps the order that its strategy gave it (the stage `mmr` orders without changing scores). What only a leaf
+    of a second round has found gets places of its own (`workers.merge.found_again`).
     """
-    found = {leaf.node_id: leaf for leaf in sorted(leaves, key=lambda leaf: node_order(leaf.node_id))}
+    ordered = sorted(leaves, key=lambda leaf: node_order(leaf.node_id))
+    added = [leaf for leaf in ordered if leaf.node_id in nodes and nodes[leaf.node_id].gap]
+    found = {leaf.node_id: leaf for leaf in ordered if leaf not in added}
     chunks, warnings = _best_hits(found.values(), nodes)
     folds = _folds([hit for hit, _ in chunks], limits.dedup_threshold)
     merged = _merged(chunks, folds)
@@ -49,18 +53,23 @@ def merge_tree(
     chosen_first = sorted(merged.values(), key=lambda hit: hit.chunk_id not in chosen)
     kept = {hit.chunk_id for hit in shown_hits(chosen_first, cap, per_kind)}
     rerankers = {leaf.reranker for leaf in found.values() if leaf.hits}
-    return MergedPool(
+    pool = MergedPool(
         hits=tuple(hit for chunk_id, hit in merged.items() if chunk_id in kept),
         per_leaf={node_id: tuple(c for c in ids if c in kept) for node_id, ids in ranked.items()},
         folded=len(folds),
         reranked_by=rerankers.pop() if len(rerankers) == 1 else None,
         warnings=warnings,
     )
+    return with_found_again(pool, added, nodes, limits.dedup_threshold, cap) if added else pool
 
 
 def only_original_leaf(pool: MergedPool) -> bool:
-    """True when only the question's own leaf found something: that one is ranked against the question already."""
-    return all(source.facet == Facet.ORIGINAL.value for hit in pool.hits for source in hit.sources)
+    """True when no planned leaf found something: the question's own is ranked against the question already.
+
+    What a second round found has places of its own.
+    """
+    own = {Facet.ORIGINAL.value, Facet.GAP.value}
+    return all(source.facet in own for hit in pool.hits for source in hit.sources)
 
 
 def leaf_share(request: JobRequest) -> float:
@@ -101,7 +110,7 @@ def apply_root_rerank(
             placed[hit.chunk_id] = known.model_copy(update={"score": score, "parts": parts, "explain": explain})
     rest = {chunk_id: hit for chunk_id, hit in old.items() if chunk_id not in placed}
     ordered = (*sorted(placed.values(), key=lambda hit: -hit.score), *rest.values())
-    hits = tuple(sorted(ordered, key=lambda hit: hit.precedence))
+    hits = in_places(sorted(ordered, key=lambda hit: hit.precedence))
     return pool.model_copy(update={"hits": hits, "reranked_by": reranked_by or pool.reranked_by})
 
 

@@ -30,6 +30,7 @@ from shared.models.answer import Bridge, ReasoningStep
 from shared.models.cost import Spending
 from shared.models.enumeration import ListRow, ListTable
 from shared.models.find import MatchedContext
+from shared.models.gaps import SearchedGap
 from shared.models.hits import Effect, StageTrace
 
 _BEST_COLUMNS, _SENTENCE_COLUMNS = 100, 120
@@ -55,6 +56,7 @@ def draw_answer(answer: Answer) -> Iterator[RenderableType]:
     if answer.steps:
         yield from heading("Aspects" if answer.steps[0].kind == "aspect" else "Steps")
         yield _steps(answer)
+    yield from _gaps(answer.gaps)
     if answer.summary.citations:
         yield from heading("Sources")
         yield _sources(answer)
@@ -87,6 +89,15 @@ def _standing(answer: Answer) -> Text:
         shown.append(" · reranked by ").append(plain(answer.reranked_by))
     written = {"extractive": "summary from extracts", "llm": "summary by the LLM"}.get(answer.summary.kind)
     return shown.append(f" · {written}") if written else shown
+
+
+def _gaps(gaps: Sequence[SearchedGap]) -> Iterator[RenderableType]:
+    """A line each: found by a second search, or still open."""
+    if gaps:
+        yield from heading("Gaps")
+    for gap in gaps:
+        glyph = Text("● ", "green") if gap.closed else Text("○ ", "yellow")
+        yield glyph.append(plain(gap.text))
 
 
 def _sources(answer: Answer) -> Table:

@@ -195,6 +195,8 @@ def _label(node: Node, leaf: LeafView | None, now_ms: float | None) -> Text:
     shown.append(f"{node.facet.value:<{_FACET_COLUMNS}} ", "cyan").append(plain(node.query))
     if len(node.variants) > 1:
         shown.append(f" (and {counted(len(node.variants) - 1, 'other name')})", "dim")
+    if node.gap is not None:
+        shown.append(" · searched again for ", "dim").append(plain(node.gap.what, "dim"))
     if leaf.status == "waiting":
         shown.append(f" · waits for {', '.join(node.depends_on)}", "dim")
     if leaf.hits is not None:

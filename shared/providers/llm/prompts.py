@@ -97,6 +97,16 @@ def read_answer_prompt(question: str, passages: Iterable[tuple[str, str]]) -> st
     return filled("read_answer", {"user_query": escaped(question), "passages": _lines(numbered)})
 
 
+def missing_prompt(question: str, passages: Iterable[tuple[str, str]], most: int) -> str:
+    """Asks for at most `most` queries for what `passages` (title, text) do not say; texts are cut as above."""
+    numbered = (
+        f'<passage id="{number}" title="{_attribute(title)}">{escaped(_cut(text))}</passage>'
+        for number, (title, text) in enumerate(passages, start=1)
+    )
+    values = {"user_query": escaped(question), "passages": _lines(numbered), "most": str(most)}
+    return filled("missing", values)
+
+
 def intent_prompt(question: str, session: Session, most: int) -> str:
     """Asks for up to `most` typed queries of `question` after `session`: its summary and its last five messages."""
     values = {

@@ -34,11 +34,13 @@ MAX_MARKDOWN_CHARS = 50_000
 MAX_ANSWER_CHARS = 200
 MAX_INTENT_CHARS = 200
 #: What a reply may take: an answer is a name, a date, a place.
-MAX_ANSWER_TOKENS, MAX_ROUTE_TOKENS = 200, 300
+MAX_ANSWER_TOKENS, MAX_ROUTE_TOKENS, MAX_MISSING_TOKENS = 200, 300, 800
 _BEST_MARK = 10
 _MARK = re.compile(r"\d{1,2}(?:\.\d{1,4})?")
 _FENCED = re.compile(r"```[ \t]*+(\w*+)[ \t]*+\n(.*?)\n?```", re.DOTALL)  # possessive: a reply may be all blanks
 _UNKNOWN = re.compile(r"<unknown\s*/?>", re.IGNORECASE)
+_NONE = re.compile(r"<none\s*/?>", re.IGNORECASE)
+_MISSING = re.compile(r"<missing\b", re.IGNORECASE)
 _ANSWER = re.compile(r"<answer\b", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"[。！？\n]|[.!?](?=\s)")
 _NUMBER = re.compile("[0-9]{1,4}")
@@ -48,7 +50,7 @@ _NUMBER = re.compile("[0-9]{1,4}")
 def _facets() -> dict[str, Facet]:
     """Facets by the names that a model may write, in any language; so the next two."""
     names = {name: facet for language in languages() for name, facet in language.words.reply.facets.items()}
-    return names | {facet.value: facet for facet in Facet if facet is not Facet.ORIGINAL}
+    return names | {facet.value: facet for facet in Facet if facet.planned}
 
 
 @derived
@@ -83,6 +85,9 @@ DECOMPOSITION = ElementSchema(
 )
 REWRITES = ElementSchema(
     "rewrites", items=ElementSchema("rewrite", noun="rewrite", text=line(MIN_QUERY_CHARS, MAX_QUERY_CHARS))
+)
+MISSING = ElementSchema(
+    "missing", items=ElementSchema("query", noun="query", text=line(MIN_QUERY_CHARS, MAX_QUERY_CHARS))
 )
 ANSWER = ElementSchema("answer", text=line(1, MAX_ANSWER_CHARS), others="refused")
 PLAN = ElementSchema(
@@ -177,6 +182,17 @@ def parse_answer(text: str) -> str | None:
         return None
     answer: str = read_reply(text, ANSWER).text
     return answer
+
+
+def parse_missing(text: str, most: int) -> tuple[str, ...]:
+    """The first `most` queries that differ; none where <none/> stands instead. Raises: ReplyError naming the fault."""
+    reply = without_thinking(text, anywhere=True)
+    if not _MISSING.search(reply) and _NONE.search(reply):
+        return ()
+    queries = {item.text.casefold(): item.text for item in reversed(list(read_reply(text, MISSING).items))}
+    if not queries:
+        raise ReplyError("the <missing> holds no <query>")
+    return tuple(reversed(queries.values()))[:most]
 
 
 def parse_plan(text: str, most: int) -> PlanReply:

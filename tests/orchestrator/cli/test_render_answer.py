@@ -13,6 +13,7 @@ from orchestrator.cli.streams import encoded
 from shared.models import Answer, Summary
 from shared.models.answer import Bridge, ReasoningStep
 from shared.models.enumeration import ListRow, ListTable
+from shared.models.gaps import SearchedGap
 from tests.fakes.ramify_client import answer
 
 NASTY = "\x1b[31mred\x1b]0;title\x07 [bold]x[/bold] \u202eabc"
@@ -49,6 +50,15 @@ def listed(**fields: object) -> Answer:
     return answer("j", "List all notes tagged redis").model_copy(
         update={"aggregator": "enumeration", "table": table, "results": (), "summary": Summary(text="| # |")}
     )
+
+
+def test_given_gaps_when_drawn_then_a_line_each_says_what_became_of_it() -> None:
+    closed = SearchedGap(signal="chain", what="A", searched=("0.1",), closed=True, text="What “A” leads to: found.")
+    still = SearchedGap(signal="name", what="B", text="名称“B”：未找到。")
+    text = shown(answer("j", "q").model_copy(update={"gaps": (closed, still)}))
+    assert "● What “A” leads to: found." in text
+    assert "○ 名称“B”：未找到。" in text
+    assert "Gaps" not in shown(answer("j", "q"))
 
 
 def test_given_steps_when_drawn_then_question_way_evidence_and_gap_are_there() -> None:

@@ -75,6 +75,15 @@ def test_given_a_leaf_that_waits_when_it_is_bound_then_the_tree_shows_its_new_qu
     assert "who is Ada? (and 1 other name)" in shown(draw(growth))
 
 
+def test_given_a_leaf_that_was_added_for_a_gap_when_drawn_then_the_tree_says_for_what():
+    added = (
+        '{"id":"0.3","parent_id":"0","level":1,"facet":"gap","query":"Ann Marsh born",'
+        '"gap":{"signal":"chain","what":"Ann Marsh"}}'
+    )
+    growth = replay("q", [JobEvent(id="1-0", type="node", data={"node": added})])
+    assert "0.3 gap      Ann Marsh born · searched again for Ann Marsh" in shown(draw(growth))
+
+
 def test_given_an_event_of_another_release_when_applied_then_nothing_breaks():
     before = Growth(question="q", began_ms=1)
     assert apply(before, JobEvent(id="5-0", type="later")) == before

@@ -43,7 +43,7 @@ def test_given_a_question_when_decomposed_then_the_subqueries_are_whole_question
         assert sub.query.endswith("？" if question_language(case["question"]).code == "zh" else ("?", "."))
         assert "{" not in sub.query
         assert sub.query == " ".join(sub.query.split())
-        assert sub.dimension is not Facet.ORIGINAL
+        assert sub.dimension.planned
         assert sub.depends_on == ()
 
 

@@ -163,6 +163,24 @@ def test_a_worker_that_lives_keeps_its_work_and_a_dead_ones_is_sent_again_at_onc
     assert bench.jobs.work.items(job.id)["0.1"].deaths == 1
 
 
+def test_leaves_that_a_merge_claimed_and_its_death_kept_from_being_sent_are_sent_at_once(bench: Bench) -> None:
+    job = bench.job(silent_for=0.0)
+    bench.jobs.grow(job.id, "0.2", [NODES[2].model_copy(update={"kind": NodeKind.LEAF})])
+    for name in ("0.1", "0.2"):
+        bench.jobs.record_leaf(job.id, LeafResult(node_id=name, status=LeafStatus.DONE))
+    bench.at_work(job, "merge.tree", GONE, "merge.tree")
+    added = [Node(id=f"0.{n}", parent_id="0", level=1, facet=Facet.GAP, query=f"{n}?") for n in (3, 4)]
+    assert bench.jobs.search_again(job.id, added)
+
+    bench.look()
+
+    assert bench.sent() == {"search": 2}
+    assert not bench.jobs.search_again(job.id, added), "whoever merges next adds no second round"
+    for one in added:
+        bench.jobs.record_leaf(job.id, LeafResult(node_id=one.id, status=LeafStatus.DONE))
+    assert bench.jobs.start_merging(job.id, "another")
+
+
 def test_a_death_frees_the_claim_so_that_the_next_one_may_plan(bench: Bench) -> None:
     job = bench.job(State.PLANNING, silent_for=0.0)
     bench.at_work(job, "plan.job", GONE, "plan.job")

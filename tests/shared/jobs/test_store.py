@@ -180,6 +180,28 @@ def test_a_branch_delivered_twice_grows_once(store: JobStore) -> None:
     assert store.leaf_states(job.id)["0.1"] == "grown"
 
 
+def test_leaves_are_added_to_a_searched_tree_once_and_hold_the_body_back(store: JobStore) -> None:
+    job = create(store)
+    store.start_planning(job.id, "t")
+    store.start_searching(job.id, [leaf("0.0"), leaf("0.1")])
+    store.record_leaf(job.id, result("0.0"))
+    added = [leaf("0.2"), leaf("0.3")]
+    assert not store.search_again(job.id, added), "a leaf is open"
+    store.record_leaf(job.id, result("0.1"))
+
+    claimed = [store.search_again(job.id, added) for _ in range(3)]
+
+    assert claimed == [True, False, False]
+    assert JobReader(store.client).status(job.id).leaves_total == 4
+    assert store.leaf_states(job.id) == {"0.0": "done", "0.1": "done", "0.2": "pending", "0.3": "pending"}
+    assert not store.start_merging(job.id, "t"), "the new leaves are open"
+    assert [store.record_leaf(job.id, result(one.id)) for one in added] == [1, 0]
+    assert not store.search_again(job.id, [leaf("0.4")]), "one round a job"
+    assert store.start_merging(job.id, "t")
+    assert not store.search_again(create(store).id, added), "that job has searched nothing"
+    assert all(store.client.ttl(getattr(JobKeys(job.id), key)) > 0 for key in ("job", "nodes", "leaves", "work"))
+
+
 def test_a_branch_may_come_back_as_a_leaf_of_its_own_id(store: JobStore) -> None:
     job = create(store)
     store.start_planning(job.id, "t")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from shared.errors import ReplyError
 from shared.hidden import without_hidden
 from shared.models import Facet, SubQuery
-from shared.providers.llm.replies import parse_answer, parse_decomposition, summary_text
+from shared.providers.llm.replies import parse_answer, parse_decomposition, parse_missing, summary_text
 
 ONE = "<dimension>core</dimension><query>What is a bloom filter?</query>"
 
@@ -227,7 +227,7 @@ CLEAN = (
     .map(lambda text: " ".join(without_hidden(text).split()))
     .filter(lambda text: len(text) >= 5)
 )
-FIVE = [facet for facet in Facet if facet is not Facet.ORIGINAL]
+FIVE = [facet for facet in Facet if facet.planned]
 
 
 @given(
@@ -320,6 +320,24 @@ def test_given_an_answer_or_none_then_it_is_read_on_one_line(reply: str, answer:
 def test_given_a_reply_that_is_no_answer_then_the_fault_is_named(reply: str, fault: str):
     with pytest.raises(ReplyError, match=fault):
         parse_answer(reply)
+
+
+@pytest.mark.parametrize(
+    ("reply", "queries"),
+    [
+        ("<missing><query>Ann Marsh birth</query><query>ann marsh birth</query></missing>", ("Ann Marsh birth",)),
+        ("<missing><query>one two</query><query>three</query><query>seven</query></missing>", ("one two", "three")),
+        ("Nothing: <none/>", ()),
+    ],
+)
+def test_given_what_is_missing_then_its_queries_are_read_once_each_in_order(reply: str, queries: tuple[str, ...]):
+    assert parse_missing(reply, 2) == queries
+
+
+@pytest.mark.parametrize("reply", ["all is there", "<missing></missing>", "<missing><query>x</query></missing>"])
+def test_given_a_reply_that_names_nothing_missing_then_it_is_refused(reply: str):
+    with pytest.raises(ReplyError):
+        parse_missing(reply, 2)
 
 
 @given(st.text(max_size=300))

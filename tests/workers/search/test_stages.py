@@ -219,7 +219,8 @@ def test_facet_lifts_memories_of_the_facet_asked_for_and_never_past_one() -> Non
 
 def test_every_search_facet_has_the_storage_facet_of_its_row() -> None:
     assert {facet.value: facet.stored for facet in Facet} == {
-        "original": "", "core": "context", "why": "intent", "how": "action", "case": "result", "note": "insight",
+        "original": "", "gap": "", "core": "context", "why": "intent", "how": "action", "case": "result",
+        "note": "insight",
     }  # fmt: skip
 
 
