@@ -148,14 +148,11 @@ class Ingesting:
         job = self.jobs.job(job_id)
         if status.ingest is None or job is None or job.request.ingest is None:
             raise RamifyError(f"job {job_id} is a question: `ramify result {job_id}` shows its answer")
-        passed_over, after = list[str](), "0"
-        while found := self.jobs.ingests.reports(job_id, after, 0.0):
-            after = found[-1][0]
-            passed_over += [sentence for _, report in found for sentence in report.passed_over]
         return IngestResult(
             job_id=job_id, state=status.state, sources=job.request.ingest.sources,
             namespace=job.request.filters.namespace, error=status.error, partial=status.partial, counts=status.ingest,
-            failures=self.jobs.ingests.failures(job_id), passed_over=tuple(passed_over), warnings=status.warnings,
+            failures=self.jobs.ingests.failures(job_id), passed_over=self.jobs.ingests.passed_over(job_id),
+            warnings=status.warnings,
             cost=status.cost, seconds=seconds_of(status),
         )  # fmt: skip
 

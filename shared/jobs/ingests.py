@@ -35,7 +35,7 @@ FIRST = "0"
 AT_WORKERS = 4
 #: Items that a client may have handed over and that have not ended: they stand in Redis with their bytes.
 HANDED_OVER = 8
-_REPORTS, _FAILURES = 4_000, 1_000
+_REPORTS, _FAILURES = 1_000, 1_000
 #: Seconds in which a job that has claimed its roots must be there.
 _CLAIM_S = 60
 _COUNT, _PART = "ingest:", "us:"
@@ -140,6 +140,7 @@ class Ingests:
     def record(self, job_id: str, item: str, done: ItemDone, request: JobRequest, note: Note) -> Turn:
         """Record an item once. What failed, and what a prune must know, is kept apart from the reports."""
         keys, own, report = JobKeys(job_id), IngestKeys(job_id), done.report
+        self._keep_passed_over(job_id, report)
         counts = [part for pair in done.counts().items() for part in pair]
         failed = [one.model_dump_json(exclude_defaults=True) for one in report.outcomes if _failed(one)]
         seen = _seen(done) if request.ingest is not None and request.ingest.prune else b""
@@ -241,10 +242,11 @@ class Ingests:
     def tell(self, job_id: str, done: ItemDone) -> None:
         """Add to the counts and reports of a job outside of any item: what its finish has removed."""
         keys, own, counts = JobKeys(job_id), IngestKeys(job_id), done.counts()
+        self._keep_passed_over(job_id, done.report)
         with self._client.pipeline(transaction=True) as pipe:
             for name, number in counts.items():
                 pipe.hincrby(keys.job, f"{_COUNT}{name}", number)
-            if done.report.outcomes:
+            if done.report.outcomes or done.report.passed_over:
                 pipe.xadd(own.outcomes, {"report": codec.pack(done.report)}, maxlen=_REPORTS)
                 pipe.expire(own.outcomes, self._settings.jobs.ttl_s)
             pipe.execute()
@@ -264,6 +266,20 @@ class Ingests:
         """How far a job is."""
         raw = {text(name): value for name, value in self._client.hgetall(JobKeys(job_id).job).items()}
         return ingest_counts(Fields(raw, []), raw)
+
+    def _keep_passed_over(self, job_id: str, report: IngestReport) -> None:
+        """What a walk has left out outlives its report; a walk that is done again says it again."""
+        if report.passed_over:
+            key = IngestKeys(job_id).passed_over
+            with self._client.pipeline(transaction=True) as pipe:
+                pipe.delete(key)
+                pipe.rpush(key, *report.passed_over)
+                pipe.expire(key, self._settings.jobs.ttl_s)
+                pipe.execute()
+
+    def passed_over(self, job_id: str) -> tuple[str, ...]:
+        """What was left out, as sentences."""
+        return tuple(map(text, self._client.lrange(IngestKeys(job_id).passed_over, 0, -1)))
 
     def failures(self, job_id: str) -> tuple[DocumentOutcome, ...]:
         """The first thousand documents that failed."""

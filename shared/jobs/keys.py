@@ -105,6 +105,7 @@ class IngestKeys:
         self.inbox = f"{tag}:inbox"  # hash: item -> blob, what is still to be done
         self.line = f"{tag}:line"  # list: items that wait for their turn
         self.outcomes = f"{tag}:outcomes"  # capped stream of reports
+        self.passed_over = f"{tag}:passed_over"  # list of sentences: what was left out
         self.failures = f"{tag}:failures"  # capped list: documents that failed, as JSON
         self.seen = f"{tag}:seen"  # hash: item -> blob, ids for a prune
 

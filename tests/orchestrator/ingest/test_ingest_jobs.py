@@ -108,6 +108,7 @@ def test_given_no_key_of_the_data_folder_when_ingested_then_bytes_travel_and_the
     pool = IndexPool(client, settings, reads=False)
     (notes / "bad.md").write_bytes(b"\xff\xff")
     write(notes / "lines.jsonl", "".join(json.dumps({"id": n, "text": f"line {n}"}) + "\n" for n in range(3)))
+    write(notes / "odd.xyz", "no reader")
     assert not ramify.reads_by_name()
     with pool.serving():
         first = list(ramify.ingest(notes, prune=True))
@@ -117,6 +118,8 @@ def test_given_no_key_of_the_data_folder_when_ingested_then_bytes_travel_and_the
     pages, records = [f"notes/{n}.md" for n in range(5)], [f"notes/lines.jsonl#{n}" for n in range(3)]
     assert told(first) == {"added": [*pages, *records], "failed": ["notes/bad.md"]}
     assert (first[-1].read, first[-1].total) == (7, 7)
+    assert [said for step in first for said in step.passed_over] == ["1 .xyz: no reader for them"]
+    assert ramify.ingest_result(first[-1].job_id).passed_over == ("1 .xyz: no reader for them",)
     expected = {"changed": pages[1:2], "removed": pages[:1], "unchanged": [*pages[2:], *records]}
     assert told(second) == expected | {"failed": ["notes/bad.md"]}
     pool.close()

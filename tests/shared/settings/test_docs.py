@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from orchestrator.cli.render.system import setting_rows
-from shared.jobs.keys import AdmissionKeys, BatchKeys, JobKeys, SessionKeys
+from shared.jobs.keys import AdmissionKeys, BatchKeys, IngestKeys, JobKeys, SessionKeys
 from shared.jobs.states import State
 from shared.jobs.tables import TableKeys
 from shared.settings import load_settings
@@ -40,6 +40,7 @@ def test_the_redis_page_names_every_key_and_state() -> None:
         JobKeys("ID"),
         TableKeys("ID"),
         BatchKeys("BATCH"),
+        IngestKeys("ID"),
         SessionKeys("TENANT", "SESSION"),
         AdmissionKeys("LANE"),
     ):
