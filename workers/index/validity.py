@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 
 from shared.language import alternatives, derived, languages
+from shared.language.sentences import sentences
 from shared.language.text import fold, value_key
 from shared.store.fields import Entry, entries
 from workers.display import plain_line
@@ -14,6 +15,8 @@ from workers.index.metadata import parse_date
 #: Lines at the head of a document that are looked at, and characters of what is kept.
 _HEAD, _MOST_CHARS = 30, 160
 _HEAD_CHARS = 6_000
+#: Marks of a quote, a list item or a heading before it.
+_MARKS = "> \t-+#"
 
 
 def superseded_of(fields: Iterable[str], text: str) -> str:
@@ -23,7 +26,7 @@ def superseded_of(fields: Iterable[str], text: str) -> str:
     head = text[:_HEAD_CHARS].splitlines()[:_HEAD]
     said += [line for line in head if _line().search(fold(line))]
     # The longest one names what stands in its place.
-    return max((plain_line(one)[:_MOST_CHARS] for one in said), key=len, default="")
+    return max(map(_first_sentence, said), key=len, default="")
 
 
 def valid_until_of(fields: Iterable[str]) -> str | None:
@@ -31,6 +34,11 @@ def valid_until_of(fields: Iterable[str]) -> str | None:
     names = _keys("valid_until")
     days = (parse_date(one.value) for one in entries(fields) if value_key(one.name) in names)
     return next((day.isoformat() for day in days if day), None)
+
+
+def _first_sentence(line: str) -> str:
+    shown = plain_line(line.lstrip(_MARKS))
+    return next(iter(sentences(shown)), "").rstrip(".。")[:_MOST_CHARS]
 
 
 def _is_obsolete(one: Entry) -> bool:

@@ -24,9 +24,16 @@ _LEAST_TITLE = 6
 
 
 def stale_sources(numbers: Iterable[int], hits: Sequence[Hit], question: str, today: str) -> list[StaleSource]:
-    """Of the hits with these `numbers` (from 1), those that are out of date. `today` is an ISO day."""
+    """Of the hits with these `numbers` (from 1), those that are out of date; of each document the first one.
+
+    `today` is an ISO day.
+    """
     asked = fold(question)
-    found = (_stale(number, hits, asked, today) for number in numbers if number <= len(hits))
+    first: dict[str, int] = {}
+    for number in numbers:
+        if number <= len(hits):
+            first.setdefault(hits[number - 1].doc_id, number)
+    found = (_stale(number, hits, asked, today) for number in first.values())
     return [one for one in found if one is not None]
 
 
@@ -34,7 +41,7 @@ def _stale(number: int, hits: Sequence[Hit], asked: str, today: str) -> StaleSou
     hit = hits[number - 1]
     others = [(n, one) for n, one in enumerate(hits, start=1) if one.doc_id != hit.doc_id]
     if hit.superseded:
-        newer = next((n for n, one in others if _names(hit.superseded, one) or _supersedes(one, hit)), None)
+        newer = next((n for n, one in others if _names(hit.superseded, one, hit) or _supersedes(one, hit)), None)
         return StaleSource(number=number, reason=StaleReason.SAYS_SO, said=plain_line(hit.superseded), newer=newer)
     for n, one in others:
         if not one.superseded and (line := _supersedes(one, hit)):
@@ -55,19 +62,19 @@ def _supersedes(page: Hit, old: Hit) -> str:
     for found in _taking_place().finditer(low):
         start, end = low.rfind("\n", 0, found.start()) + 1, low.find("\n", found.end())
         line_end = len(low) if end < 0 else end
-        if _names(page.text[found.end() : min(line_end, found.end() + _NAMED_WITHIN)], old):
+        if _names(page.text[found.end() : min(line_end, found.end() + _NAMED_WITHIN)], old, page):
             return plain_line(page.text[start:line_end])[:_MOST_SAID]
     return ""
 
 
-def _names(text: str, page: Hit) -> bool:
-    """Whether a text names a page: by its title, its file, or the identifier that its title begins with."""
-    words, stem = flat(text), flat(PurePath(page.path).stem)
-    title = flat(bare(page.title))
-    if any(len(name.strip()) >= _LEAST_TITLE and name in words for name in (title, stem)):
+def _names(text: str, page: Hit, by: Hit) -> bool:
+    """Whether a text of `by` names a page: by its title, its file, or in the same folder by the identifier of both."""
+    words, path = flat(text), PurePath(page.path)
+    names = [name for name in (bare(page.title), path.stem) if not _IDENTIFIER.fullmatch(fold(name))]
+    if any(len(flat(name).strip()) >= _LEAST_TITLE and flat(name) in words for name in names):
         return True
-    own = _IDENTIFIER.match(fold(page.title)) or _IDENTIFIER.match(fold(PurePath(page.path).stem))
-    return own is not None and flat(own[0]) in words
+    own = _IDENTIFIER.match(fold(page.title)) or _IDENTIFIER.match(fold(path.stem))
+    return own is not None and path.parent == PurePath(by.path).parent and flat(own[0]) in words
 
 
 def _later_version(hit: Hit, other: Hit, asked: str) -> tuple[int, ...]:

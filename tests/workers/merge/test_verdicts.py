@@ -122,6 +122,21 @@ def test_given_what_only_looks_old_then_nothing_is_said() -> None:
                  hit(2, "Trains.", title="Travel policy v3")) == ()  # fmt: skip
 
 
+def test_given_the_same_identifier_in_another_folder_then_that_page_is_not_out_of_date() -> None:
+    new = hit(2, "Status: accepted, supersedes ADR 007.", title="ADR 014").but(path="a/adr-014.md")
+    text = "Orders go over Redis Streams."
+    asked = "Where do orders go?"
+    assert codes(asked, hit(1, text, title="ADR 007: Orders").but(path="a/adr-007.md"), new) == ("stale_source",)
+    assert codes(asked, hit(1, text, title="ADR 007: Orders").but(path="b/adr-007.md"), new) == ()
+
+
+def test_given_several_passages_of_a_page_that_is_out_of_date_then_it_is_told_once() -> None:
+    old = [
+        hit(n, f"The archive of Kestrel has hall {n}.", superseded="Superseded by B").but(doc_id="d") for n in (1, 2)
+    ]
+    assert answered("Which halls does the archive of Kestrel have?", old).text.count("Out of date") == 1
+
+
 def test_given_nothing_relevant_then_its_code_is_there() -> None:
     assert codes("Who paints the moon violet?", hit(1, "Redis keeps streams in order.")) == ("nothing_relevant",)
     assert verdicts_of(Summary(), "nothing relevant") == ("nothing_relevant",)
