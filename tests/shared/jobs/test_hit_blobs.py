@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 import zlib
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -160,3 +161,32 @@ def test_given_thousands_of_hits_when_kept_then_all_come_back(store: JobStore, j
     found = store.candidates(job_id, "0.0")
     assert found is not None
     assert [hit.chunk_id for hit in found.hits] == [hit.chunk_id for hit in many]
+
+
+def test_given_chunks_that_stand_in_the_job_when_its_leaf_is_recorded_then_they_are_not_sent_again(
+    store: JobStore, client: redis.Redis, job_id: str
+) -> None:
+    """Also by a worker that has only read them."""
+    hit = HITS[0].but(chunk_id="large", text=secrets.token_hex(100_000))
+    store.put_candidates(job_id, "0.0", SearchResult(mode="hybrid", hits=(hit,)))
+    reader = JobStore(client, store.settings)
+    found = reader.candidates(job_id, "0.0")
+    assert found is not None
+    before = client.info("stats")["total_net_input_bytes"]
+    assert reader.record_leaf(job_id, LeafResult(node_id="0.0", status="done", hits=found.hits)) == 0
+    assert client.info("stats")["total_net_input_bytes"] - before < 20_000
+    assert JobStore(client, store.settings).results(job_id)["0.0"].hits == (hit,)
+
+
+def test_given_a_warning_that_could_not_be_sent_when_it_is_said_again_then_it_is_kept(
+    store: JobStore, client: redis.Redis, job_id: str
+) -> None:
+    keys = JobKeys(job_id)
+    client.rename(keys.job, "elsewhere")
+    client.set(keys.job, "of another program")
+    with pytest.raises(redis.ResponseError):
+        store.annotate(job_id, warnings=["the disk is full"])
+    client.rename("elsewhere", keys.job)
+    for _ in range(2):
+        store.annotate(job_id, warnings=["the disk is full"])
+    assert client.lrange(keys.warnings, 0, -1) == [b"the disk is full"]
