@@ -10,7 +10,7 @@ from collections.abc import Set as AbstractSet
 from shared.language import Language, derived, languages, question_language
 from shared.language.answers import AnswerKind
 from shared.language.names import names_of
-from shared.language.text import CJK, days_in, has_cjk, month_number, narrowed, terms
+from shared.language.text import CJK, days_in, has_cjk, month_number, narrowed, term_set, terms
 from workers.merge.evidence import AskedFor, Pages, own_part
 from workers.merge.identifiers import identifiers
 from workers.merge.pieces import QuotableSentence
@@ -58,7 +58,12 @@ class AskedAttribute:
         self._named = _named(asked) or _identified(about) or _identified(question)
         titles = (_split(words) for words, named in zip(pages.title_terms, pages.named, strict=True) if named)
         whole = frozenset(units(asked))
-        self._titles = frozenset(title for title in titles if title <= whole and len(title) <= _MOST_TITLE)
+        generic = [frozenset(units(one)) for one in self._need.attributes]
+        self._titles = frozenset(
+            title
+            for title in titles
+            if title <= whole and len(title) <= _MOST_TITLE and not any(title <= one for one in generic)
+        )
         if self._need.example:
             self._named &= frozenset(units(self._need.example))
         self._contexts = {one: _context(one, pages) for one in sentences}
@@ -140,7 +145,8 @@ class AskedAttribute:
             return False
         if section:
             return True
-        if any(self._share(one, words) < _LEAST_OF_ATTRIBUTE for one in self._attributes):
+        inside = _split(one.words | one.lead | term_set(self._pages.headings[at]))
+        if any(self._share(wanted, inside) < _LEAST_OF_ATTRIBUTE for wanted in self._attributes):
             return False
         asked = self._asked - _split(self._pages.title_terms[at])
         said = not asked or self._share(asked, words) >= _LEAST_SAID

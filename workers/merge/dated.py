@@ -8,7 +8,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from shared.language import reader_sentence
-from shared.language.text import days_in
+from shared.language.text import days_in, flat
 from shared.models import MergedHit
 from workers.display import plain_line
 from workers.merge.identifiers import named_numbers
@@ -84,7 +84,7 @@ class Days:
     def superseded_by(self, one: QuotableSentence) -> str:
         """The line by which its page says that it holds no longer; "" where it does, and for that line itself."""
         line = plain_line(self.superseded.get(self._hits[one.number - 1].doc_id, ""))
-        return "" if line in one.text else line
+        return "" if flat(line) in flat(one.text) else line
 
     def _is_newer(self, other: QuotableSentence, one: QuotableSentence, day: Day) -> bool:
         """True for the same statement with other values on a page of a later day."""
