@@ -260,8 +260,13 @@ class Picker:
             better = (own(other, one) > held and rival.answered_by(one.text, title) for other, rival in rivals)
             if not any(better):
                 left.append(one)
+        if need.steps:  # one of its steps says what is asked: the list is quoted whole
+            lists = {(one.number, one.series) for one in fit if one.series}
+            left = [one for one in every if one in left or (one.series and (one.number, one.series) in lists)]
         again = max((one for one in self.picked if one in fit), key=lambda one: own(query, one), default=None)
         chosen = self._chosen(need, query, node_id, left or fit, limit, PART_WIDTH, _PART_OF_BEST)
+        if any(one.series for one in chosen):
+            return chosen
         if again and all(own(query, again) > own(query, one) for one in chosen):
             return [again]
         return self._days.newest_first(query, chosen, self._latest(query, asked))[:limit]

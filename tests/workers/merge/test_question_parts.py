@@ -5,6 +5,7 @@ from __future__ import annotations
 from shared.models import Facet
 from tests.workers.merge.test_extract import hit, pool, tree
 from workers.merge.extract import extract
+from workers.merge.picker import Picker
 from workers.merge.pieces import quotable_sentences
 
 
@@ -94,3 +95,20 @@ def test_given_a_line_of_a_command_over_several_lines_then_the_whole_command() -
     question = "How do I hold a seat at the booth?"
     text = extract(question, pool(hit(1, code, title="Hold a seat")), tree(question)).text
     assert text.startswith(f"{code.rstrip()}\n[1]")
+
+
+def test_given_a_part_for_a_way_to_do_something_then_its_list_is_quoted_whole() -> None:
+    text = (
+        "1. Find the backup.\n2. Freeze writing: `obsdb freeze`.\n3. Restore the database:\n\n   ```bash\n"
+        "   obsdb restore --target standby\n   ```\n\n4. Compare the rows.\n5. Thaw it.\n\nRestores take 50 minutes.\n"
+    )
+    picker = Picker("How do I restore the database, and how long does it take?", [hit(1, text, title="Databases")])
+    found = [one.text for one in picker.part("How do I restore the database?", None, 8, ["How long does it take?"])]
+    assert found[:6] == [
+        "1. Find the backup.",
+        "2. Freeze writing: obsdb freeze.",
+        "3. Restore the database:",
+        "`obsdb restore --target standby`",
+        "4. Compare the rows.",
+        "5. Thaw it.",
+    ]
