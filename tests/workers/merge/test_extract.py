@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shared.models import Facet, MergedHit, MergedPool, Node, NodeKind, Source
@@ -143,6 +143,7 @@ PROSE = ["Slow queries need an index. ", "See [2] or [x](http://y). ", "查询�
 PIECES = st.sampled_from([*PROSE, "```\n", "| a |\n", "\n\n", "- "])
 
 
+@settings(deadline=None)  # the first one compiles the tables
 @given(st.lists(st.lists(PIECES, max_size=12).map("".join), max_size=6))
 def test_properties_every_line_is_cited_and_every_quote_is_verbatim(texts: list[str]) -> None:
     hits = [hit(number, text, "0.1", "0.2", "0.3") for number, text in enumerate(texts, start=1)]
