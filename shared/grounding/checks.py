@@ -27,6 +27,8 @@ Check = Callable[[Alignment], str | None]
 REPEATS = 0.72
 #: Below this share of content words, a claim in words of its own is not what the passage says.
 LEAST_COVERAGE = 0.55
+#: Of a claim of so few words that speaks of each by itself, more has to be there.
+_FEW_WORDS, _LEAST_OF_FEW = 3, 0.7
 #: Tokens that a hedge, or what stands between two names, has at most.
 _FEW = 4
 _CONTEXT = 2
@@ -124,7 +126,7 @@ def coverage(found: Alignment) -> str | None:
         return None
     known = sum(unit.startswith("#") or unit in found.passage.stems for unit in units)
     share = known / len(units)
-    if share < LEAST_COVERAGE:
+    if share < (LEAST_COVERAGE if len(units) > _FEW_WORDS else _LEAST_OF_FEW):
         return f"only {known} of its {len(units)} words of weight are in the passage"
     return None
 
