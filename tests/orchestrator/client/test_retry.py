@@ -166,7 +166,9 @@ def test_what_has_expired_or_is_damaged_is_planned_anew_and_says_so(
 def test_a_recorded_leaf_that_is_damaged_runs_again(
     ramify: Ramify, store: JobStore, app: Celery, client: redis.Redis
 ) -> None:
-    old = partial(ramify, store)
+    old = WalkedJob(store, ramify.submit("Why do queues lose messages?")).to("searching")
+    old.merging(("0.1",))
+    ramify.cancel(old.id)
     client.hset(JobKeys(old.id).results, "0.0", b"no blob at all")
     new = ramify.retry(old.id).job_id or ""
     assert resume(*step_of(store, app, new))
