@@ -240,7 +240,10 @@ class Picker:
 
     def group(self, query: str, node_id: str, limit: int) -> list[QuotableSentence]:
         """As `pick`, of a subquestion that rules made: what it found may be about something else."""
-        return self._scorer.sharing(query, self.pick(query, node_id, limit), _GROUP_SHARE)
+        picked = self.pick(query, node_id, limit)
+        kept = self._scorer.sharing(query, picked, _GROUP_SHARE)
+        listed = any(one.series for one in kept)  # a list is quoted whole or not at all
+        return [one for one in picked if one in kept or (listed and one.series)]
 
     def part(self, query: str, node_id: str | None, limit: int, others: Sequence[str] = ()) -> list[QuotableSentence]:
         """Up to `limit` sentences for a part of the question; empty where none holds the kind of answer it asks for.

@@ -112,3 +112,8 @@ def test_given_a_part_for_a_way_to_do_something_then_its_list_is_quoted_whole() 
         "4. Compare the rows.",
         "5. Thaw it.",
     ]
+    grouped = Picker("The main disk is full.", [hit(1, text, "0.1", title="Databases")])
+    steps = [
+        one.text for one in grouped.group("Regarding “The main disk is full”: How do I restore the database?", "0.1", 8)
+    ]
+    assert steps[:6] == found[:6]
