@@ -210,7 +210,7 @@ class Picker:
             left = [one for one in left if node_id in self._nodes[one.number - 1]]
             own = self._cjk
             if self._hits and is_cjk_text(self._hits[0].text) == own:
-                left = [one for one in left if is_cjk_text(one.text) == own]
+                left = [one for one in left if one.series or one.code or is_cjk_text(one.text) == own]
         left = self._keyed(query, left)
         return [one for one in left if containing and flat(containing) in flat(one.quote)] or left
 

@@ -117,3 +117,9 @@ def test_given_a_part_for_a_way_to_do_something_then_its_list_is_quoted_whole() 
         one.text for one in grouped.group("Regarding “The main disk is full”: How do I restore the database?", "0.1", 8)
     ]
     assert steps[:6] == found[:6]
+
+
+def test_given_steps_that_are_mostly_commands_then_a_chinese_part_has_them_all() -> None:
+    text = "1. 用 `obsdb list-backups` 找到备份。\n2. 停止写入：`obsdb freeze --all --now`。\n3. 恢复并核对。\n"
+    picker = Picker("怎么恢复数据库，要多久？", [hit(1, text, "0.1", title="恢复数据库")])
+    assert len(picker.part("怎么恢复数据库？", "0.1", 8, ["要多久？"])) == 3
