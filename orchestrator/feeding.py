@@ -13,7 +13,8 @@ from pydantic import Field, ValidationError
 from orchestrator.hand_over import HandOver
 from orchestrator.ingest import Ingesting, IngestOptions, Progress
 from shared.errors import IngestUnderWayError, InputError
-from shared.files import checked_root, has_reader, no_reader
+from shared.files.passed_over import has_reader, no_reader
+from shared.files.walk import checked_root
 from shared.jobs import reachable
 from shared.jobs.tenant_scope import TenantScope
 from shared.models import RawDocument

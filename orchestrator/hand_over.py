@@ -14,7 +14,9 @@ from redis.exceptions import RedisError
 
 from orchestrator.ingest import Ingesting, IngestOptions, Progress, progress
 from shared.errors import NotRunningError, RamifyError
-from shared.files import FileGroup, FoundFile, discover, discover_changed, groups, read
+from shared.files.found import FoundFile
+from shared.files.pieces import FileGroup, groups, read
+from shared.files.walk import discover, discover_changed
 from shared.jobs import JobReader, State
 from shared.jobs.ingests import FIRST, ItemDone
 from shared.models import DocumentOutcome, RawDocument

@@ -18,7 +18,7 @@ from orchestrator.submitting import Submitter
 from shared.connections.heartbeat import workers
 from shared.contract import Queue
 from shared.errors import IngestUnderWayError, NotRunningError, RamifyError
-from shared.files import checked_root
+from shared.files.walk import checked_root
 from shared.jobs import JobReader, JobStore, new_id, reachable
 from shared.models import Cost, DocumentOutcome, Filters, JobRequest, JobStatus
 from shared.models.base import Model

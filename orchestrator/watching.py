@@ -12,7 +12,7 @@ from watchfiles import watch
 from orchestrator.feeding import Feeding
 from orchestrator.ingest import Progress
 from shared.errors import InputError, NotRunningError
-from shared.files import checked_root, is_walked
+from shared.files.walk import checked_root, is_walked
 from shared.models.base import Model
 from shared.models.ingest import MOST_CHANGED
 

@@ -20,7 +20,7 @@ from shared.settings.server_url import ServerUrl
 from shared.settings.services import BudgetDefaults, FlowerSettings, Prices, ProviderSettings, RedisSettings
 from shared.settings.sources import CONFIG_ENV, check_secrets, settings_file
 from shared.settings.strategies import Strategy, built_in, checked, known_names, named, plugin_strategies, with_post
-from shared.settings.verifying import SummarySettings, VerifierSettings
+from shared.settings.verifying import GapSettings, SummarySettings, VerifierSettings
 
 #: Threads of a pool that waits for model servers, and of one that computes.
 _WAITING_THREADS, _THREADS = 64, 4
@@ -54,7 +54,7 @@ class Settings(BaseSettings):
     decomposition: s.DecompositionSettings = s.DecompositionSettings()
     multi_query: s.MultiQuerySettings = s.MultiQuerySettings()
     binding: s.BindingSettings = s.BindingSettings()
-    gaps: s.GapSettings = s.GapSettings()
+    gaps: GapSettings = GapSettings()
     routing: RoutingSettings = RoutingSettings()
     aggregators: AggregatorSettings = AggregatorSettings()
     enumeration: EnumerationSettings = EnumerationSettings()

@@ -17,7 +17,6 @@ from pydantic import (
 
 from shared.models.base import Model
 from shared.models.degraded import OnOutage
-from shared.models.request import JobRequest
 from shared.plugins import AGGREGATORS, plugins
 from shared.settings.server_url import ServerUrl
 
@@ -67,36 +66,6 @@ class BindingSettings(SettingsSection):
     )
     names: int = Field(default=6, ge=1, le=20, description="names that a subquestion is searched with, each on its own")
     read: bool = Field(default=True, description="with an LLM: read the answer; names stand in where it finds none")
-
-
-class GapSettings(SettingsSection):
-    """One more round of searches for what the first one left open."""
-
-    #: Hits that a reader sees first.
-    first: ClassVar[int] = 10
-    enabled: bool = Field(default=True, description="search once more for what was not found")
-    max_leaves: int = Field(default=4, ge=1, le=12, description="leaves that the round adds at most")
-    ask: bool = Field(default=False, description="with an LLM: also ask it, once a job, what is missing")
-    min_gain: float = Field(default=0.05, ge=0, le=1, description="expected gain under which a leaf is not added")
-    min_chain: float = Field(
-        default=0.3, ge=0, le=2, description="score over names from which a passage of the first ten is a second page"
-    )
-    lookups_below: float = Field(
-        default=0.0,
-        ge=0,
-        le=1,
-        description="share of its words in the best passage under which a lookup is searched again, too; 0: none is",
-    )
-
-    def allow(self, request: JobRequest) -> bool:
-        """False for what is searched exactly as the caller says (a plan or queries of its own, one leaf, a symbol).
-
-        So it is where fewer than the `first` hits are wanted, among which a round has its places.
-        """
-        own = request.subqueries or request.typed or request.near_symbol or request.depth
-        return self.enabled and request.decompose and not own and (request.top_n or self.first) >= self.first
-
-    min_seconds: float = Field(default=3.0, ge=0, description="seconds that must be left for the leaves")
 
 
 class SearchSettings(SettingsSection):

@@ -1,4 +1,4 @@
-"""What holds an answer to its sources beside the words: what becomes of unsupported sentences, and the verifier."""
+"""What completes and checks an answer: one more round of searches, unsupported sentences, and the verifier."""
 
 from __future__ import annotations
 
@@ -6,8 +6,39 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
+from shared.models.request import JobRequest
 from shared.settings.sections import ModelSettings, ProviderTraits, RerankSettings, SettingsSection
 from shared.settings.server_url import ServerUrl
+
+
+class GapSettings(SettingsSection):
+    """One more round of searches for what the first one left open."""
+
+    #: Hits that a reader sees first.
+    first: ClassVar[int] = 10
+    enabled: bool = Field(default=True, description="search once more for what was not found")
+    max_leaves: int = Field(default=4, ge=1, le=12, description="leaves that the round adds at most")
+    ask: bool = Field(default=False, description="with an LLM: also ask it, once a job, what is missing")
+    min_gain: float = Field(default=0.05, ge=0, le=1, description="expected gain under which a leaf is not added")
+    min_chain: float = Field(
+        default=0.3, ge=0, le=2, description="score over names from which a passage of the first ten is a second page"
+    )
+    lookups_below: float = Field(
+        default=0.0,
+        ge=0,
+        le=1,
+        description="share of its words in the best passage under which a lookup is searched again, too; 0: none is",
+    )
+
+    min_seconds: float = Field(default=3.0, ge=0, description="seconds that must be left for the leaves")
+
+    def allow(self, request: JobRequest) -> bool:
+        """False for what is searched exactly as the caller says (a plan or queries of its own, one leaf, a symbol).
+
+        So it is where fewer than the `first` hits are wanted, among which a round has its places.
+        """
+        own = request.subqueries or request.typed or request.near_symbol or request.depth
+        return self.enabled and request.decompose and not own and (request.top_n or self.first) >= self.first
 
 
 class SummarySettings(SettingsSection):

@@ -14,7 +14,9 @@ from pathlib import Path
 import pytest
 
 from shared.errors import InputError
-from shared.files import FoundFile, discover, read
+from shared.files.found import FoundFile
+from shared.files.pieces import read
+from shared.files.walk import discover
 from shared.models import DocumentOutcome, RawDocument
 
 LIMIT = 10_000_000
@@ -26,7 +28,8 @@ MOST_MEMORY, MOST_CPU_S = 900, 90
 _CHILD = """
 import json, resource, sys, time
 from pathlib import Path
-from shared.files import discover, read
+from shared.files.pieces import read
+from shared.files.walk import discover
 from shared.models import DocumentOutcome
 from shared.settings import Settings
 from tests.fakes.stores import open_store

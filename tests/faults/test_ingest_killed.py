@@ -73,7 +73,8 @@ def stored(settings: Settings) -> Content:
 
 def fresh(root: Path, folder: Path) -> Content:
     """What an ingest gives that nobody disturbs, into an empty store, in this process."""
-    from shared.files import discover, read
+    from shared.files.pieces import read
+    from shared.files.walk import discover
     from shared.models import RawDocument
 
     settings = Settings(data_dir=folder)

@@ -19,7 +19,7 @@ from orchestrator.local.checks import Check
 from orchestrator.searching import Searching
 from orchestrator.sessions import KeptSession, as_session
 from shared.errors import NotRunningError
-from shared.files import discover
+from shared.files.walk import discover
 from shared.models.request import ChatMessage
 from shared.settings.faults import request_fault
 from tests.fakes.ramify_client import FakeRamify, FakeSession

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from shared import files
-from shared.files import FoundFile, discover, groups, read
+from shared.files.found import FoundFile
+from shared.files.pieces import groups, read
+from shared.files.walk import discover
 from shared.models import DocumentOutcome, RawDocument
 
 SECRET = b"a secret of the user"
@@ -61,7 +62,7 @@ def test_a_folder_swapped_while_it_is_walked_leads_nowhere(root: Path, monkeypat
             swap(root / "sub")
         return opened(path, flags, *args, **options)
 
-    monkeypatch.setattr(files.os, "open", attack)
+    monkeypatch.setattr(os, "open", attack)
     found, passed = discover([root])
     assert found == []
     assert len(passed) == 1

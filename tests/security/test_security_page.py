@@ -11,7 +11,7 @@ from orchestrator import intake, monitor, sessions
 from orchestrator.evaluation import dataset
 from orchestrator.local import checks
 from orchestrator.planning import plan_file
-from shared import files
+from shared.files import walk
 from shared.jobs import codec
 from shared.models import request
 from shared.providers import http
@@ -27,7 +27,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "security.md").read_text(encoding="
 BOUNDS = {
     "a settings file": (sources._MAX_FILE_BYTES,),
     "a document": (load_settings().chunking.max_document_bytes,),
-    "folders in one another": (files._MAX_DEPTH,),
+    "folders in one another": (walk._MAX_DEPTH,),
     "a question; a message": (request.MAX_QUESTION_CHARS, request.MAX_MESSAGE_CHARS),
     "a conversation; a file": (request.MAX_MESSAGES, sessions.MAX_BYTES),
     "a plan of one's own": (plan_file.MAX_BYTES,),

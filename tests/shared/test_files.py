@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from shared import files
 from shared.errors import InputError
-from shared.files import FoundFile, discover, read
+from shared.files import pieces as file_pieces
+from shared.files.found import FoundFile
+from shared.files.pieces import read
+from shared.files.walk import discover
 from shared.models import DocumentOutcome, RawDocument
 from shared.models.ingest import SUFFIXES
 from workers.index.readers import READERS
@@ -84,7 +86,7 @@ def test_a_file_over_the_limit_is_reported_and_not_read(tmp_path: Path) -> None:
 
 
 def test_a_large_jsonl_travels_in_pieces_of_whole_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "PIECE_BYTES", 100)
+    monkeypatch.setattr(file_pieces, "PIECE_BYTES", 100)
     file = tmp_path / "many.jsonl"
     lines = [f'{{"id": "{n}", "text": "line {n}"}}\n'.encode() for n in range(50)]
     file.write_bytes(b"".join(lines))
@@ -138,7 +140,7 @@ def test_given_no_parser_for_a_format_when_discovered_then_it_is_said_what_to_in
 ) -> None:
     for name in ("a.pdf", "b.pdf", "n.md"):
         (tmp_path / name).write_text("text")
-    monkeypatch.setattr("shared.files.find_spec", lambda _: None)
+    monkeypatch.setattr("shared.files.passed_over.find_spec", lambda _: None)
     found, passed = discover([tmp_path])
     assert len(found) == 1
     assert passed == ["2 .pdf: pip install 'ramify[documents]'"]

@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 
 from orchestrator.local.checks import machine
 from shared.errors import SettingsError, TransientError
-from shared.files import discover
+from shared.files.walk import discover
 from shared.language.routing import route_by_rules
 from shared.models import Filters, Hit, MergedPool, RawDocument
 from shared.plugins import plugins, suffixes_of_readers

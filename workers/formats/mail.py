@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import email
 import hashlib
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from email import policy
@@ -19,10 +18,6 @@ from workers.formats.parsed import FilePart, FormatError, Parsed, heading, joine
 from workers.formats.sniffing import format_of
 
 _HEADERS = ("From", "To", "Cc", "Date")
-_REPLY = re.compile(
-    r"(?:\s*+(?:re|fwd?|aw|wg|sv|antw|回复|答复|转发)\s*+(?:\[\d+\])?+\s*+[:：]|\s*+\[[^\]]{1,40}\])++\s*+",
-    re.IGNORECASE,
-)
 #: Messages within each other, and attachments of one message.
 _MAX_DEPTH, _MAX_ATTACHMENTS = 3, 50
 _MAX_ID = 200
@@ -44,8 +39,7 @@ def message_of(content: bytes) -> Parsed:
     notes: list[str] = []
     parts = list(_parts(message, 1, "", notes))
     subject = _header(message, "Subject")
-    thread = _REPLY.sub("", subject, count=1) or subject
-    fields = {"from": _header(message, "From"), "to": _header(message, "To"), "thread": thread}
+    fields = {"from": _header(message, "From"), "to": _header(message, "To"), "thread": subject}
     return replace(
         joined(parts, title=subject, date=_date(message), notes=tuple(notes)),
         fields={name: value[:300] for name, value in fields.items() if value},

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
-from shared.files import GROUP_FILES, FileGroup, FoundFile, discover, discover_changed, hashed, read_span
+from shared.files.found import FoundFile
+from shared.files.pieces import GROUP_FILES, FileGroup, hashed, read_span
+from shared.files.walk import discover, discover_changed
 from shared.jobs.ingests import ItemDone
 from shared.models import Cost, DocumentOutcome, JobRequest, RawDocument
 from shared.models.ingest import FORMATS, FileSpan, IngestItem, IngestReport

@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from threading import Lock
 
 from shared.errors import InputError
-from shared.files import FoundFile
+from shared.files.found import FoundFile
 from shared.language import question_language
 from shared.models import Chunk, Cost, DocumentOutcome, DocumentStatus, RawDocument
 from shared.models.corpus import DocumentSize

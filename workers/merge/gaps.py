@@ -18,8 +18,8 @@ from shared.models import MAX_QUESTION_CHARS, ROOT_ID, Facet, Hit, LeafResult, L
 from shared.models.gaps import Gap, GapSignal, SearchedGap
 from shared.models.plan import BOUND_BY_NOTHING, NodeKind
 from shared.providers.rerankers.lexical import as_terms, candidate_idf
-from shared.settings.sections import GapSettings
 from shared.settings.strategies import AGAIN
+from shared.settings.verifying import GapSettings
 from workers.search.stages.hops import CHAIN, ChainScorer, When, reason_against
 
 #: How many of the pool are looked at: what a reader sees first.

@@ -116,7 +116,7 @@ class _Heads:
 
     def is_value(self, text: str) -> bool:
         """True where values stand for the documents: "accepted documentaries", 散文有哪些, 已付印的童书."""
-        head = compiled(_TAIL).sub("", text).rstrip(" ?.!的")
+        head = compiled("<clause_end>$").sub("", compiled(_TAIL).sub("", text).rstrip(" ?.!"))
         for start in range(max(0, len(head) - _LOOK_BACK), len(head)):
             known = self._values.at(head, start) if _begins(head, start) else None
             if known is None or known.end != len(head):

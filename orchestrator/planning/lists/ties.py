@@ -12,7 +12,6 @@ WORD_BEGINS = re.compile(rf"(?<![a-z0-9_'])(?=[a-z0-9])|(?=[{HAN}])")
 _WORD_BEFORE = re.compile(r"(?<![^\s(])([a-z](?:[a-z'\-]*[a-z'])?)\s*$")
 _WORD_BEHIND = re.compile(r"\s*([a-z][a-z'\-]*)")
 _ENDS = re.compile(rf"\s*(?:$|[{GAP}?!.,;:、，。；！？()])")
-_DENIES = re.compile(r"not|never|.*n't")
 #: Words on one side of a value, Han characters that are one verb, and the fewest of a word.
 _MOST_WORDS, _MOST_HAN, _LEAST_HAN = 6, 4, 2
 #: So far before and behind a value its words are looked for, in characters.
@@ -63,7 +62,7 @@ class Surroundings:
         before = self._latin_before(start)
         if before is None:
             return None
-        negated = any(_DENIES.fullmatch(word) for word in self.text[before.start : start].split())
+        negated = any(compiled("<denies>").fullmatch(word) for word in self.text[before.start : start].split())
         if before.words or not self.closed(before.start):
             return Tie(before.start, end, before.words, negated)
         after = self._latin_behind(end)
@@ -78,7 +77,7 @@ class Surroundings:
                 break
             if compiled("<only_who>").fullmatch(found[1]):
                 return None
-            denies = compiled("<negation>").fullmatch(found[1]) and not _DENIES.fullmatch(found[1])
+            denies = compiled("<negation>").fullmatch(found[1]) and not compiled("<denies>").fullmatch(found[1])
             if denies or compiled("<untied>").fullmatch(found[1]):
                 if not denies and compiled("(?:<tie_of>) ").match(self.text, begun):  # "praised by Ada"
                     return None
@@ -114,8 +113,8 @@ class Surroundings:
                 break
             if compiled("<untied>").fullmatch(found[1]):
                 return None
-            denied = denied or _DENIES.fullmatch(found[1]) is not None
-            words += [] if _is_small(found[1]) or _DENIES.fullmatch(found[1]) else [found[1]]
+            denied = denied or compiled("<denies>").fullmatch(found[1]) is not None
+            words += [] if _is_small(found[1]) or compiled("<denies>").fullmatch(found[1]) else [found[1]]
             if len(words) > 1:
                 break
             place = found.end()
@@ -130,7 +129,7 @@ class Surroundings:
         lead = compiled("(?:<tie_small>)*$").search(left)
         small = lead[0] if lead else ""
         verb = left.removesuffix(small)
-        denied = verb == "不"
+        denied = compiled("<denies>").fullmatch(verb) is not None
         verb = "" if denied else verb
         alone = not verb or (len(verb) <= _MOST_HAN and not compiled("<untied>").search(verb))
         if place := compiled("<behind_place>").match(self.text, end):

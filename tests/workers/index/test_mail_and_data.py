@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from shared.files import FoundFile, pieces
+from shared.files.found import FoundFile
+from shared.files.pieces import pieces
 from shared.models import DocumentOutcome, RawDocument
 from tests.support.pdf import pdf
 from workers.formats.parsed import FormatError
@@ -63,7 +64,7 @@ def test_given_a_long_box_when_cut_into_pieces_then_no_message_is_torn_and_each_
 ) -> None:
     whole = box(*(mail(f"Number {n}", n, "line\n" * 20) for n in range(40)))
     (tmp_path / "a.mbox").write_bytes(whole)
-    monkeypatch.setattr("shared.files.PIECE_BYTES", 2_000)
+    monkeypatch.setattr("shared.files.pieces.PIECE_BYTES", 2_000)
     cut = list(pieces(FoundFile(tmp_path, tmp_path / "a.mbox"), 10_000))
     assert len(cut) > 5
     assert b"".join(piece.content for piece in cut) == whole

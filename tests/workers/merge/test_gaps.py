@@ -10,7 +10,8 @@ from shared.models import Facet, Hit, JobRequest, LeafResult, LeafStatus, Merged
 from shared.models.gaps import Gap, GapSignal
 from shared.models.plan import BOUND_BY_NAMES, BOUND_BY_NOTHING
 from shared.models.request import TypedQuery
-from shared.settings.sections import GapSettings, MultiQuerySettings
+from shared.settings.sections import MultiQuerySettings
+from shared.settings.verifying import GapSettings
 from workers.merge.found_again import GAP
 from workers.merge.gaps import SearchedTree, open_gaps, round_of, told_gaps, unsaid
 from workers.merge.tree import apply_root_rerank, merge_tree, only_original_leaf

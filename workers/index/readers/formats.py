@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import atexit
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import date
 from functools import cache
 from pathlib import PurePath
 
+from shared.language.subjects import thread_of
 from shared.models import RawDocument
 from shared.models.ingest import BOXES, FORMATS
 from shared.plugins import suffixes_of_readers
@@ -56,11 +57,18 @@ def _document(raw: RawDocument, parsed: Parsed, part: str) -> Document:
         text=parsed.text,
         markup=Markup.MARKDOWN,
         date=day,
-        fields=fields_of(parsed.fields, parsed.text),
+        fields=fields_of(_fields(parsed), parsed.text),
         places=parsed.places,
         boxes=parsed.boxes,
         notes=notes,
     )
+
+
+def _fields(parsed: Parsed) -> Mapping[str, str]:
+    """What a file says of itself; a mail's thread is the subject without the marks of replies."""
+    if subject := parsed.fields.get("thread"):
+        return {**parsed.fields, "thread": thread_of(subject)}
+    return parsed.fields
 
 
 def _dated(parsed: Parsed) -> tuple[str | None, tuple[str, ...]]:
