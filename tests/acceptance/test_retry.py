@@ -7,26 +7,25 @@ import time
 import pytest
 
 from orchestrator.client import Ramify
-from shared.jobs import JobStore, codec, connect
+from shared.jobs import JobStore, connect
 from shared.jobs.keys import JobKeys
-from shared.models import LeafResult, LeafStatus
+from shared.models import Answer
 from shared.models.status import Why
+from tests.support.spoilt import fail_leaf
 from tests.support.waiting import until
 
 PLAN = ["What is a visibility timeout?", "What follows from #1?", "缓存击穿是什么？"]
 
 
-def spoilt(ramify: Ramify, node_id: str = "0.1") -> str:
-    """A job that is done, with one leaf that did not answer: what a store that was away for a moment leaves."""
+def spoilt(ramify: Ramify, node_id: str = "0.1") -> tuple[str, Answer]:
+    """A job that is done, with one leaf that did not answer, and its answer when all had."""
     job_id = ramify.submit("How do queues lose work?", subqueries=PLAN)
     assert ramify.wait(job_id).state == "done"
-    client, keys = connect(ramify.settings), JobKeys(job_id)
-    failed = LeafResult(node_id=node_id, status=LeafStatus.FAILED, error="the store was away")
-    client.hset(keys.results, node_id, codec.pack(failed))
-    client.hset(keys.leaves, node_id, "failed")
-    client.hset(keys.job, mapping={"partial": "1", "leaves_done": 3, "leaves_failed": 1})
+    before = ramify.result(job_id)
+    client = connect(ramify.settings)
+    fail_leaf(client, job_id, node_id)
     client.close()
-    return job_id
+    return job_id, before
 
 
 def why(ramify: Ramify, job_id: str) -> Why:
@@ -36,7 +35,7 @@ def why(ramify: Ramify, job_id: str) -> Why:
 
 
 def test_only_the_failed_leaf_and_the_one_that_waited_for_it_run_again(ramify: Ramify) -> None:
-    old = spoilt(ramify)
+    old, before = spoilt(ramify)
     said = why(ramify, old)
     assert "partial: 3 of 4 leaves answered; leaf 0.1 failed: the store was away" in said.said
     assert said.next == f"ramify retry {old}"
@@ -45,7 +44,7 @@ def test_only_the_failed_leaf_and_the_one_that_waited_for_it_run_again(ramify: R
     assert (status.state, status.partial, status.leaves_done, status.retry_of) == ("done", False, 4, old)
     searched = {event.data["id"] for event in ramify.stream(new) if event.data.get("status") == "searched"}
     assert searched == {"0.1", "0.2"}, "0.0 and 0.3 were taken over"
-    answer, before = ramify.result(new), ramify.result(old)
+    answer = ramify.result(new)
     assert [node.id for node in answer.tree] == [node.id for node in before.tree]
     kept = {leaf.node_id: [hit.chunk_id for hit in leaf.hits] for leaf in before.leaves}
     for leaf in answer.leaves:

@@ -94,14 +94,12 @@ def test_what_fails_while_the_end_is_told_is_told_once() -> None:
         pool.stop()
 
 
-def test_a_late_acknowledgement_is_an_error_that_celery_expects(settings: Settings) -> None:
+def test_a_late_acknowledgement_ends_no_worker(settings: Settings) -> None:
     """A task may outlive the connection that brought it; kombu's own AttributeError ended the whole worker."""
     with make_app(settings) as app, app.connection_for_write() as line:
         channel = line.default_channel
-        errors = line.connection_errors
         line.close()
-        with pytest.raises(errors, match="was closed"):
-            channel.basic_ack("tag")
+        channel.basic_ack("tag")
 
 
 def test_idle_connections_are_dropped_and_those_in_use_are_not(settings: Settings) -> None:

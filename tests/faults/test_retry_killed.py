@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from orchestrator.client import Ramify
-from shared.jobs import codec, connect
-from shared.jobs.keys import JobKeys
-from shared.models import LeafResult, LeafStatus
+from shared.jobs import connect
 from tests.acceptance.conftest import NOTES, ingested, launched
+from tests.support.spoilt import fail_leaf
 
 PATIENCE_S = 100
 _SOURCE = """
@@ -69,10 +68,8 @@ def test_a_kill_in_the_middle_of_a_takeover_costs_nothing_but_work(ramify: Ramif
     plan = ["What is a visibility timeout?", "What is a dead letter?"]
     old = ramify.submit("How do queues lose work?", subqueries=plan)
     assert ramify.wait(old, PATIENCE_S).state == "done"
-    client, keys = connect(ramify.settings), JobKeys(old)
-    failed = LeafResult(node_id="0.2", status=LeafStatus.FAILED, error="the store was away")
-    client.hset(keys.results, "0.2", codec.pack(failed))
-    client.hset(keys.job, mapping={"partial": "1", "leaves_failed": 1})
+    client = connect(ramify.settings)
+    fail_leaf(client, old, "0.2")
     client.close()
     new = ramify.retry(old).job_id or ""
     status = ramify.wait(new, PATIENCE_S)

@@ -39,7 +39,7 @@ _MOST_CHILDREN = 99
 _SHOWN_KINDS = frozenset({AnswerKind.DATE, AnswerKind.NUMBER, AnswerKind.MONEY, AnswerKind.DURATION})
 _WORD = re.compile(rf"[{CJK}]+|[^\W_{CJK}]+(?:[.'’-][^\W_{CJK}]+)*")
 #: A plain word at the beginning of a sentence.
-_BEGINS = re.compile(r"(?:^|[.?!:;\n]\s*)([A-Z][a-z]+)\b")
+_BEGINS = re.compile(r"(?:^|[.?!:;]\s*+|\n[^\S\n]*+)([A-Z][a-z]+)\b")
 _ENDS = "?？.。!！ "
 
 

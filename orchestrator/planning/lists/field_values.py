@@ -18,7 +18,7 @@ _MOST_WORDS = 5
 _LEAST_PART = 2
 #: A field with more values than these tells documents apart instead of sorting them: its values are no names.
 _MOST_SORTED = 200
-_PARTICIPLE = re.compile(r"[a-z]+(?:ed|en|[wos]n)", re.IGNORECASE)
+_PARTICIPLE = re.compile(r"(?<![a-z])[a-z]++(?<=ed|en|[wos]n)", re.IGNORECASE)
 _MOST_CHARS, _MOST_NAME = 40, 3
 #: So large a share of a field's values look like names of people where they are.
 _PEOPLE = 0.8
