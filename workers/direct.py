@@ -1,7 +1,8 @@
 """`python -m workers.direct`: the search pipeline in one process, without Redis and Celery, for evaluations.
 
 Reads one JSON object a line on stdin and answers each with one line on stdout; logs go to stderr. First
-{"open": {"folder", "corpus", "rebuild"}}, then {"question", "strategy", "limit", "subqueries"} until the end of input.
+{"open": {"folder", "corpus", "rebuild"}}, then {"question", "strategy", "of_type", "limit", "subqueries"} until the end
+of input. `strategy` is the request's own, `of_type` that of the question's type; a named symbol is read as in a job.
 `subqueries` are texts or objects as in a job's request; those that depend on others run after them, bound as in a job.
 """
 
@@ -15,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from shared import models
 from shared.errors import InputError, RamifyError
@@ -27,18 +28,18 @@ from workers.index.pipeline import Indexer
 from workers.merge.gaps import SearchedTree, round_of
 from workers.merge.tree import apply_root_rerank, merge_tree, only_original_leaf
 from workers.rerank.binding import Parent, bind
-from workers.search.leaf import LeafQuery, leaf_result_limit, run_rerank_stages, run_search_stages
+from workers.search.leaf import leaf_query, leaf_result_limit, run_rerank_stages, run_search_stages
 from workers.search.resources import SearchResources
 from workers.search.stages.rescoring import spent
 from workers.search.state import Tools
-from workers.shown_hits import kind_share, shown_hits
+from workers.shown_hits import leaf_kind_share, shown_hits
 
 _PIECE_BYTES = 1_000_000
 _TIMEOUT_S = 60.0
 _MARKER = "built.json"
 #: Several chunks of a document are one document: so many more are merged than are wanted.
 _CHUNKS_PER_DOCUMENT = 3
-_PLAN: TypeAdapter[models.Plan] = TypeAdapter(models.Plan)
+_MOST_RESULTS = 200
 
 
 class DirectSearch:
@@ -84,11 +85,12 @@ class DirectSearch:
         indexer.finish()
         return added
 
-    def ask(self, question: str, strategy: str, limit: int, plan: models.Plan) -> dict[str, Any]:
+    def ask(self, request: models.JobRequest, of_type: str | None, limit: int) -> dict[str, Any]:
         """One question through its leaves, the tree merge and the root rerank, as in a job."""
         begun = time.perf_counter()
-        search = _QuestionSearch(self._resources, self._tools, strategy, _CHUNKS_PER_DOCUMENT * limit)
-        for node in _nodes(question, plan):
+        question = request.question
+        search = _QuestionSearch(self._resources, self._tools, request, _CHUNKS_PER_DOCUMENT * limit)
+        for node in _nodes(question, of_type, request.subqueries):
             search.leaf(node)
         pool = search.merged()
         if self.settings.gaps.enabled:
@@ -113,8 +115,8 @@ class DirectSearch:
 class _QuestionSearch:
     """The search for one question: what its leaves found so far, what that cost, and what went wrong."""
 
-    def __init__(self, resources: SearchResources, tools: Tools, strategy: str, chunks: int) -> None:
-        self._resources, self._tools, self._strategy, self.chunks = resources, tools, strategy, chunks
+    def __init__(self, resources: SearchResources, tools: Tools, request: models.JobRequest, chunks: int) -> None:
+        self._resources, self._tools, self._request, self.chunks = resources, tools, request, chunks
         self.nodes: dict[str, models.Node] = {}
         self.leaves: dict[str, models.LeafResult] = {}
         self.cost, self.warnings = models.Cost(), list[str]()
@@ -128,16 +130,13 @@ class _QuestionSearch:
             self.warnings += bound.warnings
             node = bound.node
         limits = self._tools.settings.multi_query
-        leaf = LeafQuery(
-            text=node.query, strategy=node.strategy or self._strategy, filters=models.Filters(), tenant=DEFAULT_TENANT,
-            wanted=limits.candidates_per_query, variants=node.variants,
-        )  # fmt: skip
+        leaf = leaf_query(self._request, node, self._tools.settings)
         first = run_search_stages(leaf, self._resources, None, _TIMEOUT_S)
         found = run_rerank_stages(leaf, first, self._tools)
         self.cost += first.cost + found.cost
         self.warnings += found.warnings
         self.nodes[node.id] = node
-        share = kind_share(self._tools.settings.stages_of(self._strategy))
+        share = leaf_kind_share(self._request, node, self._tools.settings)
         hits = shown_hits(found.hits, leaf_result_limit(node, limits, self.chunks), share)
         self.leaves[node.id] = models.LeafResult(
             node_id=node.id, status=models.LeafStatus.DONE, hits=hits, reranker=found.reranked_by
@@ -148,15 +147,15 @@ class _QuestionSearch:
         return merge_tree(list(self.leaves.values()), self.nodes, self._tools.settings.multi_query, self.chunks)
 
 
-def _nodes(question: str, plan: models.Plan) -> Iterator[models.Node]:
-    """The question's own leaf, then one for each entry of the plan."""
-    yield models.Node(
-        id=f"{models.ROOT_ID}.0", parent_id=models.ROOT_ID, level=1, facet=models.Facet.ORIGINAL, query=question
-    )
+def _nodes(question: str, strategy: str | None, plan: models.Plan) -> Iterator[models.Node]:
+    """The question's own leaf, then one for each entry of the plan; `strategy` is that of the question's type."""
+    place = {"parent_id": models.ROOT_ID, "level": 1, "strategy": strategy}
+    original = {"id": f"{models.ROOT_ID}.0", "facet": models.Facet.ORIGINAL, "query": question}
+    yield models.Node.model_validate({**place, **original})
     for number, entry in enumerate(plan, 1):
         waits = tuple(f"{models.ROOT_ID}.{other}" for other in entry.depends_on)
         own = {"id": f"{models.ROOT_ID}.{number}", "facet": entry.dimension, "query": entry.query, "depends_on": waits}
-        yield models.Node.model_validate({"parent_id": models.ROOT_ID, "level": 1, **own})
+        yield models.Node.model_validate({**place, **own})
 
 
 def _pieces(corpus: Path) -> Iterator[tuple[int, bytes]]:
@@ -168,11 +167,12 @@ def _pieces(corpus: Path) -> Iterator[tuple[int, bytes]]:
             before += len(lines)
 
 
-def _plan(raw: object) -> models.Plan:
+def _request(asked: Mapping[str, Any], limit: int) -> models.JobRequest:
+    fields = {name: asked[name] for name in ("question", "strategy", "subqueries") if name in asked}
     try:
-        return _PLAN.validate_python(raw)
+        return models.JobRequest(**fields, top_n=min(limit, _MOST_RESULTS))
     except ValidationError as error:
-        raise request_fault(error, "subqueries ") from None
+        raise request_fault(error) from None
 
 
 def _write(answer: Mapping[str, Any]) -> None:
@@ -194,9 +194,8 @@ def main() -> int:
             elif direct is None:
                 _write({"error": "open a corpus first"})
             else:
-                plan = _plan(request.get("subqueries", ()))
-                strategy = request.get("strategy") or direct.settings.search.strategy
-                _write(direct.ask(request["question"], strategy, int(request.get("limit", 20)), plan))
+                limit = int(request.get("limit", 20))
+                _write(direct.ask(_request(request, limit), request.get("of_type"), limit))
         except (RamifyError, OSError, KeyError, ValueError) as error:
             reason = str(error) if isinstance(error, RamifyError) else f"{type(error).__name__}: {error}"
             _write({"error": reason, "bad_input": isinstance(error, InputError)})

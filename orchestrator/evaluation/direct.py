@@ -185,8 +185,8 @@ class DirectRunner:
     def _ask(self, question: ArmQuestion) -> ArmOutcome:
         entries = [entry.model_dump(mode="json") for entry in question.subqueries]
         plan = {"subqueries": entries} if entries else {}
-        runs = question.runs or question.strategy
-        self._process.send({"question": question.text, "strategy": runs, "limit": question.limit, **plan})
+        runs = {"of_type": question.runs} if question.runs else {"strategy": question.strategy}
+        self._process.send({"question": question.text, "limit": question.limit, **runs, **plan})
         reply = self._process.receive(_Reply, self._timeout_s)
         own = {**dict(reply), "documents": distinct(reply.documents)}
         return ArmOutcome(question_id=question.question_id, strategy=question.strategy, **own)

@@ -22,7 +22,7 @@ _MIN_TRIED = 3
 class ArmQuestion(Model):
     """One question for one arm; `subqueries` are its plan, `limit` the documents wanted.
 
-    `strategy` is the arm's name; `runs` the strategy that was chosen for it where the arm is `adaptive`.
+    `strategy` is the arm's name; `runs` the strategy of the question's type where the arm is `adaptive`.
     """
 
     question_id: str

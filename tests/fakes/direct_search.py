@@ -54,7 +54,7 @@ def answered(rows, asked):
     wanted = [set(text.lower().split()) for text in texts]
     scores = {r["id"]: max(len(w & set(r["text"].lower().split())) for w in wanted) for r in rows}
     found = sorted((d for d, score in scores.items() if score), key=lambda d: (-scores[d], d))
-    if asked["strategy"] == "hybrid":
+    if "hybrid" in {asked.get("strategy"), asked.get("of_type")}:
         found.reverse()
     cost = {"embed_calls": 1, "rerank_calls": 2, "rerank_documents": 50}
     say(

@@ -54,25 +54,30 @@ class LeafQuery(Model):
         return Query(**{name: value for name, value in self if name not in {"strategy", "explain"}})
 
 
-def strategy_of(request: JobRequest | FindRequest, settings: Settings, text: str, of_type: str | None = None) -> str:
-    """The strategy that searches `text`: that of the request, of its mode, of the question's type, or the default.
+def _strategy_of(request: JobRequest | FindRequest, settings: Settings, node: Node) -> str:
+    """The strategy that searches a leaf: that of the request, of its mode, of the question's type, or the default.
 
     Where the request names none, two_pass goes first if edges are wanted or the text asks about a symbol of code.
     """
-    read = FOLLOWS_EDGES if named_symbol(text) else None
-    return asked_strategy(request) or read or of_type or settings.search.strategy
+    read = FOLLOWS_EDGES if named_symbol(node.query) else None
+    return asked_strategy(request) or read or node.strategy or settings.search.strategy
 
 
-def leaf_query(request: JobRequest, node: Node, settings: Settings) -> LeafQuery:
-    """The query of a job's leaf. The request's own strategy goes before the one of the question's type."""
+def leaf_query(
+    request: JobRequest | FindRequest, node: Node, settings: Settings, wanted: int | None = None
+) -> LeafQuery:
+    """The query of a leaf, of a job or by itself. The request's own strategy goes before that of the question's type.
+
+    `wanted`: candidates; None: as many as the settings say.
+    """
     shown = request.top_n or settings.multi_query.max_total_results
     symbol = request.near_symbol or named_symbol(node.query)
     return LeafQuery(
         text=node.query,
-        strategy=strategy_of(request, settings, node.query, node.strategy),
+        strategy=_strategy_of(request, settings, node),
         filters=_narrowed(request.filters, node),
         tenant=request.tenant,
-        wanted=settings.multi_query.candidates_per_query,
+        wanted=wanted or settings.multi_query.candidates_per_query,
         explain=request.explain,
         variants=node.variants,
         near_symbol=request.near_symbol,

@@ -10,8 +10,7 @@ from pydantic import ValidationError
 
 from shared.contract import TaskName
 from shared.errors import InputError, RamifyError
-from shared.language.symbols import named_symbol
-from shared.models import SearchResult
+from shared.models import ROOT_ID, Facet, Node, SearchResult
 from shared.models.find import MAX_ANCHORS, Anchor, Context, FindReply, FindRequest, RelatedReply, RelatedRequest
 from shared.providers.http_deadline import until
 from shared.settings.strategies import named
@@ -24,7 +23,6 @@ from workers.search.leaf import (
     leaf_query,
     run_rerank_stages,
     run_search_stages,
-    strategy_of,
 )
 from workers.search.related import contexts
 from workers.search.resources import search_resources
@@ -49,14 +47,10 @@ def search_find(raw: dict[str, Any]) -> str:
     try:
         request = FindRequest.model_validate(raw)
         settings = registry.settings
-        name = strategy_of(request, settings, request.query)
-        stages = named(settings.strategies, name)
-        leaf = LeafQuery(
-            text=request.query, strategy=name, filters=request.filters, tenant=request.tenant, explain=request.explain,
-            wanted=max(request.top_n * settings.search.candidate_multiplier, settings.multi_query.candidates_per_query),
-            near_symbol=request.near_symbol, read_symbol=named_symbol(request.query), shown=request.top_n,
-            depth=request.depth,
-        )  # fmt: skip
+        node = Node(id=f"{ROOT_ID}.0", parent_id=ROOT_ID, level=1, facet=Facet.ORIGINAL, query=request.query)
+        most = max(request.top_n * settings.search.candidate_multiplier, settings.multi_query.candidates_per_query)
+        leaf = leaf_query(request, node, settings, most)
+        stages = named(settings.strategies, leaf.strategy)
         with until(time.monotonic() + _FIND_TIMEOUT_S):
             found = _whole_strategy(leaf)
         best = shown_hits(found.hits, request.top_n, kind_share(stages))

@@ -10,6 +10,7 @@ from uuid import uuid4
 import pytest
 from pydantic import ValidationError
 
+from orchestrator.planning.tree import original_leaf
 from shared.models import Chunk, Filters, JobRequest
 from shared.models.degraded import Degradation
 from shared.models.find import FindRequest
@@ -19,7 +20,7 @@ from shared.store import BuiltWith, ChunkPoint
 from tests.fakes.openai_server import FakeOpenAI
 from tests.fakes.replies import Fault, Hang, Step
 from tests.support.noted import reasons_of
-from workers.search.leaf import LeafQuery, run_search_stages, strategy_of
+from workers.search.leaf import LeafQuery, leaf_query, run_search_stages
 from workers.search.resources import SearchResources
 
 SPARSE = Bm25Encoder(10.0)
@@ -57,8 +58,12 @@ def test_given_a_request_when_its_strategy_is_chosen_then_edges_mean_two_pass_un
 ) -> None:
     settings = load_settings()
     text = str(fields.pop("question", "q"))
-    assert strategy_of(JobRequest.model_validate({"question": text, **fields}), settings, text) == strategy
-    assert strategy_of(FindRequest.model_validate({"query": text, **fields}), settings, text) == strategy
+    asked = (
+        leaf_query(JobRequest.model_validate({"question": text, "top_n": 10, **fields}), original_leaf(text), settings),
+        leaf_query(FindRequest.model_validate({"query": text, **fields}), original_leaf(text), settings),
+    )
+    assert asked[0] == asked[1]
+    assert asked[0].strategy == strategy
 
 
 @pytest.mark.parametrize(
