@@ -10,20 +10,22 @@ from pydantic import ValidationError
 from orchestrator.app import app
 from orchestrator.ingest import plan_ingest
 from orchestrator.planning.intent import session_intent
-from orchestrator.planning.lists.planner import plan_list
+from orchestrator.planning.lists.planner import defines, plan_list
 from orchestrator.planning.planner import Planner
-from orchestrator.planning.route import list_route, possible_list, whole_list
+from orchestrator.planning.route import callers_route, list_route, possible_callers, possible_list, whole_list
 from orchestrator.planning.tree import Grown, as_leaf
 from orchestrator.resume import resume
 from shared.cache import Cache
 from shared.contract import TaskName
 from shared.errors import RamifyError
+from shared.language.symbols import asked_callers
 from shared.models import Cost, Facet, LeafResult, LeafStatus, Node
 from shared.models.degraded import Degradation
 from shared.models.find import IntentReply, IntentRequest
 from shared.models.route import PlannerName, Route
 from shared.providers.fallbacks import Fallbacks, note_reason, noting
 from shared.providers.llm.client import ChatClient
+from shared.providers.time_shares import seconds_for
 from shared.tasks.app import settings_of
 from shared.tasks.signatures import add_to_chord, job_chord, merge_signature, node_signature, send_chord
 from shared.tasks.task_run import TaskRegistry, TaskRun, fail_job, remote
@@ -54,6 +56,8 @@ def plan_job(run: TaskRun) -> None:
     route, cost = planner().route(job)
     run.annotate(cost, route.warnings)
     listed = Grown()
+    if possible_callers(route) and _defined(run):
+        route = callers_route(route, registry.settings)
     if possible_list(route):
         listed = plan_list(run, app, registry.settings, possible=True, whole=whole_list(route))
     route = list_route(route, registry.settings) if listed.nodes else route
@@ -63,6 +67,13 @@ def plan_job(run: TaskRun) -> None:
     if run.jobs.start_searching(job.id, grown.nodes):
         work = job_chord(app, job.id, job.rank, grown.nodes) if grown.nodes else merge_signature(app, job.id, job.rank)
         send_chord(app, work)
+
+
+def _defined(run: TaskRun) -> bool:
+    """Whether the corpus defines the symbol that the question asks the callers of."""
+    job = run.job
+    symbol, timeout_s = asked_callers(job.request.question), seconds_for("listing", job.remaining(job.leaf_reserve))
+    return symbol is not None and defines(job.request, app, registry.settings, symbol, timeout_s)
 
 
 def _first(run: TaskRun, route: Route) -> tuple[Grown, Cost]:

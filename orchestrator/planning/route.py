@@ -5,6 +5,7 @@ from __future__ import annotations
 from orchestrator.planning.lists.possible import may_be_list
 from shared.errors import DeadlineError, PermanentError, RamifyError, ReplyError, TransientError
 from shared.language.routing import UNSURE_BELOW, route_by_rules
+from shared.language.symbols import asked_callers
 from shared.models import Cost, JobRequest
 from shared.models.route import Hops, PlannerName, QueryType, Reason, Route, Routed
 from shared.providers.fallbacks import fell_back
@@ -26,6 +27,12 @@ _IGNORES_STRATEGY = frozenset({PlannerName.NONE, PlannerName.ENUMERATION})
 _POSSIBLE_LIST = Reason(
     rule="possible_list", says="enumeration", words="a list if the corpus has what it names", weight=0
 )
+_POSSIBLE_CALLERS = Reason(
+    rule="possible_callers", says="simple_rule", words="callers if the corpus defines what it names", weight=0
+)
+_IS_CALLERS = Reason(
+    rule="possible_callers", says="simple_rule", words="the corpus defines what it asks the callers of", weight=0.9
+)
 _IS_LIST = Reason(rule="possible_list", says="enumeration", words="the corpus has what it names", weight=0.9)
 
 
@@ -39,7 +46,20 @@ def route_request(request: JobRequest, settings: Settings, llm: LLM | None, time
     listed = routed.type is QueryType.ENUMERATION and not routed.unsure
     if settings.routing.adaptive and not listed and may_be_list(request.question):
         route = route.model_copy(update={"reasons": (*route.reasons, _POSSIBLE_LIST)})
+    other = routed.type is not QueryType.SIMPLE_RULE or possible_list(route)
+    if settings.routing.adaptive and other and asked_callers(request.question):
+        route = route.model_copy(update={"reasons": (*route.reasons, _POSSIBLE_CALLERS)})
     return route, cost
+
+
+def possible_callers(route: Route) -> bool:
+    """True when the question is searched from the symbol that it asks the callers of, where the corpus defines it."""
+    return _POSSIBLE_CALLERS in route.reasons
+
+
+def callers_route(route: Route, settings: Settings) -> Route:
+    """The route of a question for the callers of a symbol that the corpus defines."""
+    return _by_corpus(route, QueryType.SIMPLE_RULE, _IS_CALLERS, settings)
 
 
 def possible_list(route: Route) -> bool:
@@ -54,10 +74,15 @@ def whole_list(route: Route) -> bool:
 
 def list_route(route: Route, settings: Settings) -> Route:
     """The route of a possible list that is one."""
-    reasons = (_IS_LIST, *(reason for reason in route.reasons if reason != _POSSIBLE_LIST))
+    return _by_corpus(route, QueryType.ENUMERATION, _IS_LIST, settings)
+
+
+def _by_corpus(route: Route, kind: QueryType, decided: Reason, settings: Settings) -> Route:
+    possible = {_POSSIBLE_LIST, _POSSIBLE_CALLERS}
+    reasons = (decided, *(reason for reason in route.reasons if reason not in possible))
     known = {name: value for name, value in dict(route).items() if name in Routed.model_fields}
-    listed = {"type": QueryType.ENUMERATION, "confidence": _IS_LIST.weight, "unsure": False, "by": "corpus"}
-    return table_route(Routed(**(known | listed | {"hops": None, "reasons": reasons})), settings)
+    read = {"type": kind, "confidence": decided.weight, "unsure": False, "by": "corpus", "hops": None}
+    return table_route(Routed(**(known | read | {"reasons": reasons})), settings)
 
 
 def read_question_type(

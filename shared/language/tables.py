@@ -264,9 +264,9 @@ class WordTable(Model):
     run of characters without spaces; `alone`: characters that say nothing when they are left alone there.
     `abbreviations`: patterns, before a full stop that ends nothing. `openers`: words with which a question begins.
     `and_`, `or_`: between the last two of a list. `edges`: patterns for questions after what something leads to (`out`)
-    and what leads to it (`back`), and for those that name a `symbol` of code (`shared.language.symbols` has what
-    `<code>`, `<name>` and `<word>` in them stand for). `commands`: messages that order something of the assistant;
-    `polite`: patterns around them. `says`: sentences of ours by name.
+    and what leads to it (`back`), for those that name a `symbol` of code, and for whole questions for its `callers`
+    (`shared.language.symbols` has what `<code>`, `<name>` and `<word>` in them stand for). `commands`: messages that
+    order something of the assistant; `polite`: patterns around them. `says`: sentences of ours by name.
     """
 
     stop: frozenset[str] = frozenset()
@@ -276,7 +276,7 @@ class WordTable(Model):
     openers: tuple[str, ...] = ()
     and_: tuple[str, ...] = ()
     or_: tuple[str, ...] = ()
-    edges: dict[Literal["out", "back", "symbol"], tuple[str, ...]] = Field(default={})
+    edges: dict[Literal["out", "back", "symbol", "callers"], tuple[str, ...]] = Field(default={})
     commands: tuple[str, ...] = ()
     polite: tuple[str, ...] = ()
     topic: TopicWords = TopicWords()

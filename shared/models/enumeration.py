@@ -182,11 +182,15 @@ class ListTable(Model):
 
 
 class ValuesRequest(Model):
-    """Which values a tenant's documents under a filter have; with `scan`, only how many of them that one will read."""
+    """Which values a tenant's documents under a filter have; with `scan`, only how many of them that one will read.
+
+    With `symbol` only in how many pieces of code under the filter a definition goes by that name, as `documents`.
+    """
 
     tenant: TenantName
     filters: Filters = Filters()
     scan: Scan | None = None
+    symbol: str = ""
 
 
 class Values(Model):

@@ -31,6 +31,11 @@ def corpus(ramify: Ramify, tmp_path_factory: pytest.TempPathFactory) -> Ramify:
         head = f"title: Sighting {number}\ndate: 2026-03-{number % 28 + 1:02}\ntags: [zebra, 斑马]\nkind: sighting"
         said = f"Sighting {number}.\n\nOwner: keeper {number % 3}\n\nA quokka 短尾矮袋鼠 was seen."
         (folder / f"s{number}.md").write_text(f"---\n{head}\n---\n\n{said}\n", encoding="utf-8")
+    (folder / "herd.py").write_text(
+        "import time\n\ndef count_herd():\n    return 1\n\ndef report():\n    return count_herd()\n\n"
+        "def later():\n    time.sleep(1)\n",
+        encoding="utf-8",
+    )
     return ingested(ramify, folder)
 
 
@@ -127,3 +132,17 @@ def test_given_a_question_that_is_no_list_when_its_rows_are_asked_for_then_that_
     corpus.wait(job_id)
     with pytest.raises(RamifyError, match="has no list"):
         list(corpus.rows(job_id))
+
+
+def test_given_callers_when_asked_for_then_they_are_followed_where_the_corpus_has_the_definition_else_listed(
+    corpus: Ramify,
+) -> None:
+    _, table = asked(corpus, "Which functions call time.sleep?")
+    assert [row.title for row in table.rows] == ["later"]
+    for question in ("Which functions call count_herd?", "哪些函数调用了 count_herd？"):
+        job_id = corpus.submit(question)
+        corpus.wait(job_id)
+        answer = corpus.result(job_id)
+        assert [hit.symbol.rpartition(".")[2] for hit in answer.results[:2] if hit.symbol] == ["count_herd", "report"]
+        assert (answer.table, answer.route and answer.route.by) == (None, "corpus")
+        assert [hit.chunk_id for hit in corpus.find(question).hits[:2]] == [hit.chunk_id for hit in answer.results[:2]]

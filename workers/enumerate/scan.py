@@ -14,7 +14,7 @@ from shared.models import Filters
 from shared.models.enumeration import ListRow, Scan, Values
 from shared.models.plan import Shard
 from shared.store import ChunkStore, fields
-from shared.store.schema import to_filter
+from shared.store.schema import equals, to_filter
 from workers.enumerate.columns import columns_of
 from workers.enumerate.definitions import FIRST_OF_CODE, FURTHER_OF_CODE, CodeLister
 from workers.enumerate.document import FIRST, FURTHER, ListedDocument, Matcher
@@ -156,6 +156,15 @@ def counted(store: ChunkStore, scan: Scan) -> Values:
     if info is None:
         return Values()
     return Values(documents=store.count(documents_of(scan)), index_version=info.index_version)
+
+
+def defined(store: ChunkStore, filters: Filters, symbol: str) -> Values:
+    """In how many pieces of code under `filters` a definition goes by that name, exactly."""
+    info = store.info()
+    if info is None:
+        return Values()
+    under = models.Filter(must=[to_filter(filters), equals("defines", symbol)])
+    return Values(documents=store.count(under), index_version=info.index_version)
 
 
 def folders(paths: Iterable[str]) -> tuple[str, ...]:

@@ -12,12 +12,13 @@ from pydantic import ValidationError
 
 from shared.contract import TaskMessage, TaskName
 from shared.errors import DamagedError, RamifyError
-from shared.models.enumeration import ValuesReply, ValuesRequest
+from shared.models.enumeration import Values, ValuesReply, ValuesRequest
 from shared.providers.time_shares import seconds_for
+from shared.store import ChunkStore
 from shared.tasks.signatures import add_to_chord, task_signature
 from shared.tasks.task_run import TaskRun, remote
 from workers.app import CANDIDATES_LOST, app, llm_of, registry
-from workers.enumerate.scan import KnownValues, counted
+from workers.enumerate.scan import KnownValues, counted, defined
 from workers.enumerate.shard import fill_columns, read_shard, record_shard
 from workers.leaf_outcome import leaf_failed
 from workers.search.resources import search_resources
@@ -26,6 +27,12 @@ from workers.search.resources import search_resources
 @cache
 def _known() -> KnownValues:
     return KnownValues(registry.settings.enumeration.max_values)
+
+
+def _values(store: ChunkStore, request: ValuesRequest) -> Values:
+    if request.symbol:
+        return defined(store, request.filters, request.symbol)
+    return counted(store, request.scan) if request.scan else _known().of(store, request.filters)
 
 
 @registry(TaskName.SEARCH_SHARD, on_error=leaf_failed)
@@ -63,7 +70,6 @@ def search_values(raw: dict[str, Any]) -> str:
     try:
         request = ValuesRequest.model_validate(raw)
         store = search_resources().store(request.tenant)
-        found = counted(store, request.scan) if request.scan else _known().of(store, request.filters)
-        return ValuesReply(values=found).model_dump_json()
+        return ValuesReply(values=_values(store, request)).model_dump_json()
     except (RamifyError, ValidationError) as error:
         return ValuesReply(error=str(error)).model_dump_json()

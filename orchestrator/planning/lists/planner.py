@@ -17,7 +17,7 @@ from shared.contract import TaskName
 from shared.errors import RamifyError
 from shared.jobs.tables import Tables
 from shared.language import reader_sentence
-from shared.models import ROOT_ID, Facet, Filters, Node
+from shared.models import ROOT_ID, Facet, Filters, JobRequest, Node
 from shared.models.enumeration import Scan, Values, ValuesReply, ValuesRequest
 from shared.models.plan import Shard
 from shared.providers.fallbacks import fell_back
@@ -66,6 +66,15 @@ def plan_list(run: TaskRun, app: Celery, settings: Settings, *, possible: bool =
     limits = settings.enumeration
     parts = shards(scan.documents, limits.shard_documents, limits.max_shards)
     return Grown(nodes=list_nodes(job.request.question, scan.understood, parts), warnings=reading.warnings)
+
+
+def defines(request: JobRequest, app: Celery, settings: Settings, symbol: str, timeout_s: float) -> bool:
+    """Whether the corpus defines that symbol; False where that cannot be found out."""
+    asked = ValuesRequest(tenant=request.tenant, filters=request.filters, symbol=symbol)
+    try:
+        return _ask_search_pool(app, settings, asked, min(_LOOK_S, timeout_s)).documents > 0
+    except RamifyError:
+        return False
 
 
 def _no_list(question: str, known: Values, reading: Reading) -> Grown:

@@ -28,7 +28,9 @@ class Pool:
         assert 0 < timeout_s <= 15
         if self.error:
             return ValuesReply(error=self.error).model_dump_json()
-        if request.scan is None:
+        if request.symbol:
+            values = Values(documents=request.symbol == "Store.open")
+        elif request.scan is None:
             values = Values(tags={"redis": 3}, kinds={"memory": 2}, folders=("archive/",), index_version=7)
         else:
             self.asked.append(request.scan)
@@ -137,3 +139,16 @@ def test_given_the_form_of_a_list_when_it_is_searched_instead_then_the_words_tha
     assert grown.nodes == ()
     assert "(unread words)" in grown.warnings[0]
     assert word in grown.warnings[0]
+
+
+def test_given_a_symbol_when_the_corpus_is_asked_then_only_one_that_it_defines_counts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def known(pool: Pool, symbol: str) -> bool:
+        monkeypatch.setattr(planner, "call_pool", pool)
+        app: Any = None
+        return planner.defines(JobRequest(question="q"), app, load_settings(), symbol, 60.0)
+
+    assert known(Pool(), "Store.open")
+    assert not known(Pool(), "Store.shut")
+    assert not known(Pool(error="the store is locked."), "Store.open"), "a list is made then, which says so itself"

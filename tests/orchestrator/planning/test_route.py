@@ -2,7 +2,16 @@
 
 import pytest
 
-from orchestrator.planning.route import as_requested, decided_by, requested_route, table_route
+from orchestrator.planning.route import (
+    as_requested,
+    callers_route,
+    decided_by,
+    possible_callers,
+    possible_list,
+    requested_route,
+    route_request,
+    table_route,
+)
 from shared.language.routing import route_by_rules
 from shared.models import JobRequest
 from shared.models.route import Hops, Intent, PlannerName, QueryType, Routed
@@ -102,3 +111,20 @@ def test_given_a_plan_for_a_question_with_several_aspects_when_asked_then_it_is_
     assert (way.row, way.planner, way.aggregator) == ("aspects", PlannerName.REQUEST, "reasoning")
     plain = asked("Which port does it use?", subqueries=entries)
     assert (plain.row, plain.aggregator) == ("unsure", "simple")
+
+
+@pytest.mark.parametrize("question", ["Which functions call parse_config?", "What are the callers of parse_config?"])
+def test_given_a_question_for_callers_when_the_corpus_defines_the_symbol_then_it_is_searched_and_not_listed(question):
+    settings = load_settings()
+    way, _ = route_request(JobRequest(question=question), settings, None, 1.0)
+    assert possible_callers(way)
+    known = callers_route(way, settings)
+    assert (known.planner, known.aggregator, known.by) == (PlannerName.ORIGINAL, "simple", "corpus")
+    assert not possible_callers(known)
+    assert not possible_list(known)
+
+
+@pytest.mark.parametrize("question", ["Who calls parse_config?", "Which files call parse_config?"])
+def test_given_a_search_or_a_list_of_files_when_routed_then_the_corpus_is_not_asked_for_a_symbol(question):
+    way, _ = route_request(JobRequest(question=question), load_settings(), None, 1.0)
+    assert not possible_callers(way)

@@ -9,7 +9,7 @@ from textwrap import dedent
 
 import pytest
 
-from shared.language.symbols import named_symbol
+from shared.language.symbols import asked_callers, named_symbol
 from shared.models import Chunk, Filters, SearchResult
 from shared.providers.encoders import Bm25Encoder
 from shared.providers.rerankers import reranker
@@ -208,6 +208,9 @@ def test_given_a_name_that_nothing_defines_when_only_the_question_has_it_then_wo
         ("parse_config 被哪些函数调用？", "parse_config"),
         ("修改 Engine.search 会影响什么？", "Engine.search"),
         ("Engine.search 调用了哪些函数？", "Engine.search"),
+        ("Name every function that calls parse_config.", "parse_config"),
+        ("In which methods is parse_config called?", "parse_config"),
+        ("列出所有调用 parse_config 的函数", "parse_config"),
         ("What breaks if this changes", None),
         ("Who uses PostgreSQL?", None),
         ("who calls customers in winter", None),
@@ -219,3 +222,28 @@ def test_given_a_question_when_read_then_a_symbol_is_what_code_writes_behind_wor
     question: str, symbol: str | None
 ) -> None:
     assert named_symbol(question) == symbol
+
+
+@pytest.mark.parametrize(
+    ("question", "symbol"),
+    [
+        ("Which functions call parse_config?", "parse_config"),
+        ("List all functions and methods that call Engine.search.", "Engine.search"),
+        ("show me all callers of `flush`", "flush"),
+        ("What are the call sites of parse_config?", "parse_config"),
+        ("哪些函数调用了 parse_config？", "parse_config"),
+        ("parse_config 被哪些方法调用？", "parse_config"),
+        ("调用 Engine.search 的函数有哪些？", "Engine.search"),
+        ("Which functions in lib/ call parse_config?", None),
+        ("Which functions call parse_config but not strip?", None),
+        ("Which async functions call parse_config?", None),
+        ("How many functions call parse_config?", None),
+        ("What does parse_config call?", None),
+        ("lib 目录里哪些函数调用了 parse_config？", None),
+        ("parse_config 调用了哪些函数？", None),
+    ],
+)
+def test_given_a_question_when_it_asks_for_callers_and_nothing_else_then_their_symbol_is_read(
+    question: str, symbol: str | None
+) -> None:
+    assert asked_callers(question) == symbol
