@@ -12,6 +12,7 @@ from orchestrator.planning.lists.dates import DateSpan, spans
 from orchestrator.planning.lists.field_told import field_part
 from orchestrator.planning.lists.field_values import FieldGroup, KnownFields
 from orchestrator.planning.lists.markers import NamedValues, is_negated
+from orchestrator.planning.lists.numerals import with_digits
 from orchestrator.planning.lists.words import Sentence, compiled, listed, unique
 from shared.language.text import is_han, plain, value_key
 from shared.models.enumeration import FieldFilter
@@ -25,10 +26,9 @@ _COMPARED = (
     r"\s*(?:<compare_is>\s*)?(?:(?P<most><compare_most>)|(?P<least><compare_least>)|(?P<more><compare_more>)"
     rf"|(?P<less><compare_less>))\s*{_NUMBER.format('number')}"
 )
-_SUFFIXED = (
-    rf"\s*(?:<compare_is>\s*)?{_NUMBER.format('number')}(?P<unit>[^\W\d_]{{1,4}}?)?"
-    r"\s*(?:(?P<least><compare_up>)|(?P<most><compare_down>))"
-)
+_UP_OR_DOWN = r"\s*(?:(?P<least><compare_up>)|(?P<most><compare_down>))"
+_SUFFIXED = rf"\s*(?:<compare_is>\s*)?{_NUMBER.format('number')}(?P<unit>[^\W\d_]{{1,4}}?)?{_UP_OR_DOWN}"
+_COUNTED = _NUMBER.format("number")
 _UNIT = re.compile(r"\s*([^\W\d_]{1,12}|[%€$£¥])")
 _VALUE = (
     r"[^\d\-]{0,4}(?P<number>-?\d[\d,]*(?:\.\d+)?)\s?(?P<number_times>(?:<compare_times!>)(?![a-z]))?"
@@ -36,6 +36,10 @@ _VALUE = (
 )
 _LINK = r"\s*(?:<compare_is>)?\s*$"
 _LEAD = r"(?:<field_lead>)\s*$"
+_VERB_LEAD = r"(?:(?:that|which) )?(?:<compare_verb>)\s*$"
+_BEHIND_UNIT = (
+    r"\s*(?:$|[?!.,;)(、，。；？！]|<compare_span>|<behind_said>|<both>|<either>|<noun>|<tail>|[^\x00-\x7f]|\x1f)"
+)
 _WORD_BEGINS = re.compile(r"(?<![a-z0-9_])(?=[a-z0-9])|(?=[\u3400-\u9fff])")
 #: What the words of `compare_times` stand for, in their order.
 _TIMES = (1e3, 1e4, 1e6, 1e8)
@@ -53,14 +57,19 @@ class _Amount(NamedTuple):
 
 def take_comparisons(sentence: Sentence, known: KnownFields, named: NamedValues) -> None:
     """Numbers that a field is compared with. Where its values are no numbers, or in another unit, nothing is taken."""
+    asked = sentence.text
+    sentence.text = with_digits(asked)
     if known.truncated or not re.search(r"\d", sentence.text):
+        sentence.text = asked
         return
     place = taken = 0
     while taken < _MOST_TAKEN and (begins := _WORD_BEGINS.search(sentence.text, place)):
         start = begins.start()
         name = known.names.at(sentence.text, start)
         end = _taken_at(sentence, known.groups[name.values[0]], start, name.end, named) if name else None
+        end = end or _taken_by_unit(sentence, known, start, named)
         place, taken = (0, taken + 1) if end else (start + 1, taken)
+    sentence.text = sentence.text if taken else asked
 
 
 def take_field_days(sentence: Sentence, known: KnownFields, named: NamedValues, today: date) -> None:
@@ -103,8 +112,7 @@ def _day(value: str, today: date) -> date | None:
 
 def _taken_at(sentence: Sentence, group: FieldGroup, start: int, end: int, named: NamedValues) -> int | None:
     """Take the comparison behind the name that ends at `end`; None where there is none."""
-    amounts = {value: amount for value in group.names.known if (amount := _amount(value))}
-    if not amounts or len(amounts) < _MOSTLY * len(group.names.known):
+    if not (amounts := _amounts(group)):
         return None
     for template in (_BETWEEN, _COMPARED, _SUFFIXED):
         found = compiled(template).match(sentence.text, end)
@@ -117,6 +125,55 @@ def _taken_at(sentence: Sentence, group: FieldGroup, start: int, end: int, named
             _keep(sentence, (start, behind.end() if behind else stop), group, fits, named)
             return start + 1
     return None
+
+
+def _taken_by_unit(sentence: Sentence, known: KnownFields, start: int, named: NamedValues) -> int | None:
+    """Take a comparison that begins at `start` without a name: "fewer than 20 copies", "more than 200 GBP"."""
+    text = sentence.text
+    lead = compiled(_VERB_LEAD).search(text, max(0, start - _LOOK_BACK), start)
+    begun = lead.start() if lead else start
+    for template in (_BETWEEN, _COMPARED, _COUNTED):
+        found = compiled(template).match(text, start)
+        if found is None or (template is _BETWEEN and not found["between"]):
+            continue
+        for group, unit_end in _measured(text, found.end(), known):
+            behind = compiled(_UP_OR_DOWN).match(text, unit_end) if template is _COUNTED else None
+            fits = _fits(found, _amounts(group), behind)
+            end = behind.end() if behind else unit_end
+            if fits and compiled(_BEHIND_UNIT).match(text, end):
+                _keep(sentence, (begun, end), group, fits, named)
+                return begun + 1
+    return None
+
+
+def _measured(text: str, end: int, known: KnownFields) -> Iterator[tuple[FieldGroup, int]]:
+    """The field of numbers whose name or unit stands at `end`; none where several have the unit."""
+    start = end + len(text[end:]) - len(text[end:].lstrip())
+    if (name := known.names.at(text, start)) and _amounts(known.groups[name.values[0]]):
+        yield known.groups[name.values[0]], name.end
+        return
+    groups = {group.first: group for key in known.groups for group in [known.groups[key]] if not group.instead}
+    found = [(group, stop) for group in groups.values() if (stop := _own_unit_end(text, end, _amounts(group)))]
+    if len({group.first for group, _ in found}) == 1:
+        yield found[0]
+
+
+def _own_unit_end(text: str, end: int, amounts: Mapping[str, _Amount]) -> int | None:
+    """Where a unit of these values ends that stands at `end`; None where there is none."""
+    unit = _UNIT.match(text, end)
+    units = {amount.unit for amount in amounts.values()} - {""}
+    if unit is None or not units:
+        return None
+    for length in range(len(unit[1]), 0, -1) if is_han(unit[1]) else (len(unit[1]),):
+        if value_key(unit[1][:length]) in units:
+            return unit.start(1) + length
+    return None
+
+
+def _amounts(group: FieldGroup) -> dict[str, _Amount]:
+    """The values of a field of numbers; none of any other field."""
+    amounts = {value: amount for value in group.names.known if (amount := _amount(value))}
+    return amounts if len(amounts) >= _MOSTLY * len(group.names.known) else {}
 
 
 def _keep(
@@ -149,8 +206,11 @@ def _number(found: re.Match[str], group: str) -> float:
     return number
 
 
-def _fits(found: re.Match[str], amounts: dict[str, _Amount]) -> Callable[[str], bool] | None:
-    groups = found.groupdict()
+def _fits(
+    found: re.Match[str], amounts: dict[str, _Amount], behind: re.Match[str] | None = None
+) -> Callable[[str], bool] | None:
+    """What an amount must be for the bound that was found, part of which may stand behind the unit."""
+    groups = {**found.groupdict(), **(behind.groupdict() if behind else {})}
     if "low" in groups:
         low, high = _number(found, "low"), _number(found, "high")
         return lambda value: value in amounts and low <= amounts[value].number <= high

@@ -13,6 +13,7 @@ from shared.models.enumeration import Condition
 _WORD = rf"[^\W_{HAN}](?:(?:[^\W{HAN}]|[.+#'\-/&])*(?:[^\W{HAN}]|[+#]))?"
 _SIGNS = re.compile(r"[^\w]|_")
 _MIN_HAN = 2
+_ENDS = rf"\s*(?:$|[{GAP}?!.,;])"
 #: Words beside each other that are one phrase.
 _PHRASE = 2
 #: Tokens between a word and the documents that it stands before: 的, a space, 有哪些.
@@ -30,6 +31,7 @@ _TOKEN = (
 class ContentReader:
     """Reads a sentence once. `conditions` are what a document must say; kinds and tags go to `named`.
 
+    `apart`: words of a phrase that each count alone; `phrases`: those that are sought word for word.
     Names of code are conditions too, and stand in `assumed`; all other bare words are no condition: they stand in
     `unread`. `names_documents`: the sentence speaks of
     documents as such, or of a kind of them.
@@ -40,6 +42,8 @@ class ContentReader:
         self.conditions: list[Condition] = []
         self.assumed: list[str] = []
         self.unread: list[Run] = []
+        self.apart: list[str] = []
+        self.phrases: list[str] = []
         self._run = Run()
         self.names_documents = False
         self._mode, self._negated, self._either, self._piece = "", False, False, ""
@@ -64,6 +68,17 @@ class ContentReader:
             place = self._next_place(token)
         self._end_piece()
         self._end_run(len(text))
+        self.conditions = [part for one in self.conditions for part in self._parted(one)]
+
+    def _parted(self, one: Condition) -> list[Condition]:
+        """Each word of a phrase that is not quoted alone; a phrase where it is denied, a topic, or one of several."""
+        phrases = [word for word in one.words if not one.exact and " " in word]
+        if len(one.words) > 1 or one.negated or one.tagged or not phrases:
+            self.phrases += [] if one.tagged else phrases
+            return [one]
+        words = one.words[0].split()
+        self.apart += words
+        return [one.model_copy(update={"words": (word,)}) for word in words]
 
     def _next_place(self, token: re.Match[str]) -> int:
         """Take in one token; returns where the next begins."""
@@ -83,7 +98,8 @@ class ContentReader:
         if kind in {"both", "either"} and self._run:
             self._run.join(either=kind == "either")
             return token.end()
-        if kind == "about_next" and self._run:
+        ends = kind in {"about", "mention"} and self._mode and compiled(_ENDS).match(self._sentence.text, token.end())
+        if (kind == "about_next" and self._run) or (ends and not is_han(text)):  # "mention a torn cover"
             kind = "word"
         if kind not in {"space", "word", "code"} and not self._of_run(kind, text):
             self._end_run(token.start(), about=kind in {"about_after", "mention_after"})

@@ -21,6 +21,9 @@ _NONE = r"<field_none>\s*$"
 _ANY = r"<field_any>\s*$"
 _EMPTY = r"\s*<field_empty>"
 _BOUND = r"\s*<bound>"
+_BOUND_BEFORE = r"(?:<bound_before>)\s*$"
+#: A word that may deny the value behind it, in a way that is not read.
+_DENIAL_NEAR = r"(?:<denial_near>) *(?:(?:<denial_between>) *){0,4}$"
 _AGENT = r"(?:<field_agent>)(?:\s+<field_agent>)?\s*$"
 #: Between a value and the name of its field behind it: "Ada as the owner", 张三为负责人.
 _AS = r"\s*(?:<field_as>)\s*$"
@@ -230,7 +233,7 @@ class FieldTaker:
     def _take(self, group: FieldGroup, spelt: list[str], start: int, end: int, *, negated: bool = False) -> bool:
         """Ask for the values that were spelt; False, and nothing is taken, for a bound and for "who"."""
         asked = any(compiled(_ASKED).fullmatch(each) and not group.names.of(each) for each in spelt)
-        if asked or compiled(_BOUND).match(self.sentence.text, end):
+        if asked or compiled(_BOUND).match(self.sentence.text, end) or self._is_bound(spelt, start):
             return False
         names: list[str] = []
         values: list[str] = []
@@ -251,8 +254,13 @@ class FieldTaker:
         self.append(meant, start, end, negated=negated)
         return True
 
+    def _is_bound(self, spelt: list[str], start: int) -> bool:
+        """True for a number that others are compared with, behind a word that was not understood: "under 20"."""
+        number = any(each[:1].isdecimal() for each in spelt)
+        return number and compiled(_BOUND_BEFORE).search(self.sentence.text[:start]) is not None
+
     def told(self, spelt: list[str], meant: Meant) -> None:
-        self._named.read_as.append(f"{', '.join(spelt)}: {' or '.join(meant.names)} = {' or '.join(meant.values)}")
+        self._named.read_as.append(f"{', '.join(spelt)}: {_told(meant)}")
 
     @staticmethod
     def _doubtful(group: FieldGroup, meant: Meant, spelt: str) -> bool:
@@ -275,6 +283,11 @@ class FieldTaker:
         """Keep the filter, take its words out. A field that is missing is denied by its own words alone."""
         begun = negation_start(self.sentence, start) if meant.values else start
         negated = negated or begun < start or denied_behind(self.sentence.text, end)
+        if not negated and meant.values and (near := compiled(_DENIAL_NEAR).search(self.sentence.text[:begun])):
+            self._named.left.append(" ".join(self.sentence.text[near.start() : end].replace(GAP, " ").split()))
+            self._named.read_as[:] = [each for each in self._named.read_as if not each.endswith(_told(meant))]
+            self.sentence.take(near.start(), end)
+            return
         wanted = FieldFilter(names=meant.names, values=meant.values, negated=negated)
         if (joint := compiled(OR_BEFORE).search(self.sentence.text[:begun])) and self._named.fields:
             last = self._named.fields[-1]
@@ -284,3 +297,7 @@ class FieldTaker:
                 begun = joint.start("joint")
         self._named.fields.append(wanted)
         self.sentence.take(begun, end)
+
+
+def _told(meant: Meant) -> str:
+    return f"{' or '.join(meant.names)} = {' or '.join(meant.values)}"

@@ -112,6 +112,8 @@ def read_question(question: str, filters: Filters, values: Values, today: date) 
     scan = scan.model_copy(update={"understood": understood(scan) or "all documents"})
     assumed = [*named.assumed, *content.assumed, *_also_fields(content, values)]
     doubts = (*field_doubts(named, values, question), *_doubts(scan, assumed, question))
+    for sentence_name, words in (("list_apart", content.apart), ("list_phrase", content.phrases)):
+        doubts = (*doubts, told(sentence_name, unique(words), question)) if words and not code else doubts
     return Reading(scan=scan, warnings=(*named.warnings, *doubts), unread=unread)
 
 

@@ -78,6 +78,7 @@ class Surroundings:
             if compiled("<only_who>").fullmatch(found[1]):
                 return None
             denies = compiled("<negation>").fullmatch(found[1]) and not compiled("<denies>").fullmatch(found[1])
+            denies = denies or compiled("<denial_near>").fullmatch(found[1]) is not None
             if denies or compiled("<untied>").fullmatch(found[1]):
                 if not denies and compiled("(?:<tie_of>) ").match(self.text, begun):  # "praised by Ada"
                     return None

@@ -227,3 +227,89 @@ def test_given_a_column_when_documents_call_it_otherwise_then_their_names_are_to
 )
 def test_given_the_form_of_a_list_when_it_is_none_then_that_is_worth_a_warning(question: str, several: bool) -> None:
     assert asks_for_several(question) == several
+
+
+CHOIR = Values(
+    kinds={"score": 6, "演出": 6},
+    fields={
+        "copy": {"8": 1, "12": 1, "20": 2, "35": 1, "57": 1},
+        "fee": {"90 GBP": 2, "210 GBP": 3, "400 GBP": 1},
+        "edited by": {"Magda Rell": 3, "Ola Finn": 3},
+        "票房": {"8500元": 2, "26000元": 3, "36000元": 1},
+    },
+    documents=12,
+)
+
+
+def choir(question: str) -> tuple[list[str], tuple[str, ...], tuple[str, ...]]:
+    found = read_question(question, Filters(), CHOIR, TODAY)
+    parts = [] if found.scan is None else found.scan.understood.split(", ")
+    return sorted(part for part in parts if not part.startswith("kind")), found.unread, found.warnings
+
+
+@pytest.mark.parametrize(
+    ("question", "part"),
+    [
+        ("scores with fewer than 20 copies", "copy = 8 or 12"),
+        ("scores with under twenty copies", "copy = 8 or 12"),
+        ("which scores have at least thirty-five copies?", "copy = 35 or 57"),
+        ("scores with no more than a dozen copies", "copy = 8 or 12"),
+        ("which scores have 35 copies or more?", "copy = 35 or 57"),
+        ("scores with between 10 and 30 copies", "copy = 12 or 20"),
+        ("scores that cost more than 200 GBP", "fee = 210 GBP or 400 GBP"),
+        ("scores that cost more than two hundred GBP", "fee = 210 GBP or 400 GBP"),
+        ("票房不到一万元的演出", "票房 = 8500元"),
+        ("票房超过三万的演出", "票房 = 36000元"),
+        ("票房不少于三万五的演出", "票房 = 36000元"),
+        ("超过两万元的演出", "票房 = 26000元 or 36000元"),
+        ("票房在一万到三万元之间的演出", "票房 = 26000元"),
+    ],
+)
+def test_given_a_bound_with_its_field_or_unit_behind_when_read_then_the_numbers_are_compared(
+    question: str, part: str
+) -> None:
+    parts, unread, warnings = choir(question)
+    assert (parts, unread) == ([part], ())
+    assert part in warnings[0]
+
+
+@pytest.mark.parametrize("question", ["scores with roughly 20 copies", "scores with barely 20 copies"])
+def test_given_a_bound_that_is_not_understood_when_read_then_its_number_is_no_value(question: str) -> None:
+    parts, unread, _ = choir(question)
+    assert parts == []
+    assert "20 copies" in " ".join(unread)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "scores edited by anyone but Magda Rell",
+        "which scores were edited by somebody other than Magda Rell?",
+        "scores edited by someone else than Magda Rell",
+        "every score bar those edited by Magda Rell",
+        "all scores save those edited by Magda Rell",
+        "scores not edited by Magda Rell",
+    ],
+)
+def test_given_a_value_that_is_denied_in_other_words_when_read_then_it_is_left_out(question: str) -> None:
+    assert choir(question)[:2] == (["not edited by = Magda Rell"], ())
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["scores hardly edited by Magda Rell", "scores ignoring Magda Rell", "scores unless edited by Magda Rell"],
+)
+def test_given_a_denial_that_is_not_understood_when_read_then_its_value_is_not_required(question: str) -> None:
+    parts, unread, _ = choir(question)
+    assert parts == []
+    assert "magda rell" in " ".join(unread).lower()
+
+
+def test_given_words_beside_each_other_behind_mention_when_read_then_each_counts_and_a_quoted_phrase_is_one() -> None:
+    parts, unread, warnings = choir("scores that mention a torn cover")
+    assert (parts, unread) == (['containing "cover"', 'containing "torn"'], ())
+    assert "\u201ctorn\u201d, \u201ccover\u201d" in warnings[0]
+    assert choir('scores that mention "torn cover"')[0] == ['containing "torn cover"']
+    parts, _, warnings = choir("scores that do not mention a torn cover")
+    assert parts == ['without "torn cover"']
+    assert "torn cover" in warnings[0]
