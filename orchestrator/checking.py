@@ -52,7 +52,7 @@ class LineVerdict(Model):
     error: str = ""
 
 
-class Passage(Model):
+class CheckedPassage(Model):
     """A passage that a sentence was held against."""
 
     path: str
@@ -73,9 +73,9 @@ class CheckedSentence(Model):
     verdict: Literal["supported", "contradicted", "unsupported", "no claim"]
     kind: str = ""
     reason: str = ""
-    passage: Passage | None = None
-    supporting: tuple[Passage, ...] = ()
-    contradicting: tuple[Passage, ...] = ()
+    passage: CheckedPassage | None = None
+    supporting: tuple[CheckedPassage, ...] = ()
+    contradicting: tuple[CheckedPassage, ...] = ()
 
 
 class TextCheck(Model):
@@ -108,7 +108,7 @@ def check_lines(file: IO[bytes]) -> Iterator[LineVerdict]:
             yield _checked_line(number, raw)
 
 
-def check_text(text: str, passages: Callable[[str], Sequence[Passage]]) -> TextCheck:
+def check_text(text: str, passages: Callable[[str], Sequence[CheckedPassage]]) -> TextCheck:
     """Each sentence of `text` against what `passages` gives for it. Raises: InputError for a text that is too long."""
     if len(text) > MAX_TEXT_CHARS:
         raise InputError("TEXT", f"{len(text)} characters", f"check at most {MAX_TEXT_CHARS} at once")
@@ -130,7 +130,7 @@ def check_text(text: str, passages: Callable[[str], Sequence[Passage]]) -> TextC
 class Passages:
     """Given texts, paragraph by paragraph; `near` gives those that share most with a sentence."""
 
-    def __init__(self, texts: Sequence[Passage]) -> None:
+    def __init__(self, texts: Sequence[CheckedPassage]) -> None:
         self._parts = [
             given.model_copy(update={"text": block.strip()})
             for given in texts
@@ -142,7 +142,7 @@ class Passages:
             for term in frozenset(terms(part.text)):
                 self._places.setdefault(term, []).append(place)
 
-    def near(self, sentence: str) -> Sequence[Passage]:
+    def near(self, sentence: str) -> Sequence[CheckedPassage]:
         """At most PASSAGES of them, best first."""
         asked = sorted((self._places.get(term, ()) for term in frozenset(terms(sentence))), key=len)
         shared = Counter[int]()
@@ -154,13 +154,13 @@ class Passages:
         return [self._parts[place] for place, _ in best]
 
 
-def passage_of(hit: Hit) -> Passage:
+def passage_of(hit: Hit) -> CheckedPassage:
     """A hit as a passage."""
-    return Passage(path=hit.path, title=hit.title, chunk_id=hit.chunk_id, text=hit.text)
+    return CheckedPassage(path=hit.path, title=hit.title, chunk_id=hit.chunk_id, text=hit.text)
 
 
 def _checked(
-    start: int, sentence: str, verdict: ClaimVerdict, passages: Sequence[Passage], each: Sequence[ClaimVerdict]
+    start: int, sentence: str, verdict: ClaimVerdict, passages: Sequence[CheckedPassage], each: Sequence[ClaimVerdict]
 ) -> CheckedSentence:
     name: Literal["supported", "contradicted", "unsupported", "no claim"]
     if verdict.kind == "no claim":

@@ -13,7 +13,7 @@ from orchestrator.cli.invocation import Invocation, invocation_of
 from shared.errors import InputError
 
 if TYPE_CHECKING:
-    from orchestrator.checking import Passage, TextCheck
+    from orchestrator.checking import CheckedPassage, TextCheck
 
 _MAX_FILE_BYTES = 4_000_000
 _MAX_QUERY = 2_000
@@ -116,17 +116,17 @@ class _Source:
         self._client = None if files else invocation.client(tenant)
         self._filters = {"namespace": namespace} if namespace else {}
 
-    def __enter__(self) -> Callable[[str], Sequence[Passage]]:
-        from orchestrator.checking import Passage, Passages
+    def __enter__(self) -> Callable[[str], Sequence[CheckedPassage]]:
+        from orchestrator.checking import CheckedPassage, Passages
 
-        given = [Passage(path=str(path), text=text) for path, text in self._files]
+        given = [CheckedPassage(path=str(path), text=text) for path, text in self._files]
         return Passages(given).near if self._client is None else self._found
 
     def __exit__(self, *_: object) -> None:
         if self._client is not None:
             self._client.close()
 
-    def _found(self, sentence: str) -> Sequence[Passage]:
+    def _found(self, sentence: str) -> Sequence[CheckedPassage]:
         from orchestrator.checking import PASSAGES, passage_of
 
         if self._client is None:

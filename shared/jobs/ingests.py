@@ -77,7 +77,7 @@ class ItemDone:
 
 
 @dataclass(frozen=True)
-class Turn:
+class NextItems:
     """What follows from a change: whether it counted, how many items have not ended, and those to be sent now."""
 
     taken: bool
@@ -112,7 +112,7 @@ class Ingests:
         """Give up the claim of a job that was not taken."""
         self._client.hdel(INGEST_ROOTS, job_id)
 
-    def start(self, job_id: str, ingest: IngestRequest, left_by: str | None = None) -> Turn:
+    def start(self, job_id: str, ingest: IngestRequest, left_by: str | None = None) -> NextItems:
         """From planning to indexing. `left_by`: an ended job whose handed-over items are taken over."""
         keys, own = JobKeys(job_id), IngestKeys(job_id)
         left = self._client.hgetall(IngestKeys(left_by).inbox) if left_by else {}
@@ -122,9 +122,11 @@ class Ingests:
             first, blobs = "left", [part for pair in left.items() for part in pair]
         names = [keys.job, keys.leaves, keys.events, keys.work, own.inbox, own.line]
         verdict, *send = self._run("start_indexing", names, [*self._head(), first, AT_WORKERS, *blobs])
-        return Turn(bool(verdict), send=tuple(map(text, send)))
+        return NextItems(bool(verdict), send=tuple(map(text, send)))
 
-    def hand_over(self, job_id: str, item: str = "", content: IngestItem | None = None, files: int = 0) -> Turn | None:
+    def hand_over(
+        self, job_id: str, item: str = "", content: IngestItem | None = None, files: int = 0
+    ) -> NextItems | None:
         """Add an item with `files` files; without content, `FIRST` closes the hand-over, and "" says: still here.
 
         None where too many items have not ended yet. Raises: RamifyError when the job takes none (any more).
@@ -135,9 +137,9 @@ class Ingests:
         out = self._run("hand_over", names, [*self._head(), AT_WORKERS, HANDED_OVER, files, item, blob])
         if int(out[0]) < 0:
             raise RamifyError(f"job {job_id} takes no more documents: `ramify why {job_id}` says why")
-        return Turn(taken=True, open=int(out[1]), send=tuple(map(text, out[2:]))) if int(out[0]) else None
+        return NextItems(taken=True, open=int(out[1]), send=tuple(map(text, out[2:]))) if int(out[0]) else None
 
-    def record(self, job_id: str, item: str, done: ItemDone, request: JobRequest, note: Note) -> Turn:
+    def record(self, job_id: str, item: str, done: ItemDone, request: JobRequest, note: Note) -> NextItems:
         """Record an item once. What failed, and what a prune must know, is kept apart from the reports."""
         keys, own, report = JobKeys(job_id), IngestKeys(job_id), done.report
         self._keep_passed_over(job_id, report)
@@ -160,7 +162,9 @@ class Ingests:
         ]  # fmt: skip
         verdict, *rest = self._run("record_item", names, args)
         return (
-            Turn(taken=True, open=int(rest[0]), send=tuple(map(text, rest[1:]))) if int(verdict) else Turn(taken=False)
+            NextItems(taken=True, open=int(rest[0]), send=tuple(map(text, rest[1:])))
+            if int(verdict)
+            else NextItems(taken=False)
         )
 
     def _packed(self, job_id: str, item: str, content: IngestItem) -> bytes:

@@ -16,7 +16,7 @@ _BATCH = 1000
 _FIELDS = ("unit", "unit_size", "doc_id", "document_hash", "source", "path")
 
 
-class StoredDocument(NamedTuple):
+class UnitDocument(NamedTuple):
     """A document of a unit as it is stored."""
 
     doc_id: str
@@ -24,25 +24,25 @@ class StoredDocument(NamedTuple):
     path: str
 
 
-def whole_units(store: ChunkStore, keys: Sequence[str]) -> dict[str, list[StoredDocument]]:
+def whole_units(store: ChunkStore, keys: Sequence[str]) -> dict[str, list[UnitDocument]]:
     """The documents, by path, of each of those units of `keys` that is stored whole.
 
     A unit is whole when all its documents are there and none is partially written. A first chunk is written last
     (`checked`), so a document that has it lacks nothing; a chunk with another hash is of a partially written one.
     Raises: StoreError or TransientError of the store.
     """
-    found: dict[str, list[StoredDocument]] = {}
+    found: dict[str, list[UnitDocument]] = {}
     for some in sliced(list(dict.fromkeys(keys)), _BATCH):
         found |= _whole(store, some)
     return found
 
 
-def _whole(store: ChunkStore, keys: Sequence[str]) -> dict[str, list[StoredDocument]]:
-    stored: defaultdict[str, list[StoredDocument]] = defaultdict(list)
+def _whole(store: ChunkStore, keys: Sequence[str]) -> dict[str, list[UnitDocument]]:
+    stored: defaultdict[str, list[UnitDocument]] = defaultdict(list)
     sizes: dict[str, int] = {}
     hashes: dict[str, str] = {}
     for _, first in store.read(models.Filter(must=[one_of("unit", keys), equals("ordinal", 0)]), _FIELDS):
-        stored[first["unit"]].append(StoredDocument(first["doc_id"], first["source"], first["path"]))
+        stored[first["unit"]].append(UnitDocument(first["doc_id"], first["source"], first["path"]))
         sizes[first["unit"]] = first["unit_size"]
         hashes[first["doc_id"]] = first["document_hash"]
     incomplete: set[str] = set()  # documents that have chunks of another hash than their first chunk's

@@ -19,7 +19,7 @@ from redis.exceptions import RedisError
 
 from shared.contract import PRIORITY_STEPS, TaskMessage, TaskName
 from shared.jobs import JobStore
-from shared.jobs.ingests import Turn
+from shared.jobs.ingests import NextItems
 from shared.jobs.scripts import grown_branches
 from shared.models import Node, NodeKind
 from shared.tasks.redis_transport import sent_together
@@ -96,7 +96,7 @@ def merge_signature(app: Celery, job_id: str, priority: int, *, force: bool = Fa
     )
 
 
-def send_turn(app: Celery, job_id: str, priority: int, turn: Turn) -> None:
+def send_turn(app: Celery, job_id: str, priority: int, turn: NextItems) -> None:
     """Send what follows from a change of an ingest: its next items, or its end where none is open any more."""
     for item in turn.send:
         message = TaskMessage(job_id=job_id, node_id=item)

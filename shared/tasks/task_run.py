@@ -23,7 +23,7 @@ from shared.errors import DamagedError, DeadlineError, MessageVersionError, Rami
 from shared.jobs import Job, JobStore, State, connect
 from shared.jobs.budget import Ledger
 from shared.jobs.fields import damage, damage_named
-from shared.jobs.ingests import ItemDone, Turn
+from shared.jobs.ingests import ItemDone, NextItems
 from shared.jobs.note import Note
 from shared.jobs.store import read_node
 from shared.jobs.work import StartedWork
@@ -100,7 +100,7 @@ class TaskRun:
         with self._leaving(cost, warnings) as note:
             self.jobs.start_summarising(self.job.id, pool, note)
 
-    def record_item(self, done: ItemDone, cost: Cost | None = None, warnings: Iterable[str] = ()) -> Turn:
+    def record_item(self, done: ItemDone, cost: Cost | None = None, warnings: Iterable[str] = ()) -> NextItems:
         """Record an item of an ingest: the last change of its task."""
         with self._leaving(cost, warnings) as note:
             return self.jobs.ingests.record(self.job.id, self.node_id, done, self.job.request, note)

@@ -19,7 +19,7 @@ from shared.providers.encoders.sparse import Bm25Encoder
 from shared.settings import Settings
 from shared.store import BuiltWith, ChunkPoint, ChunkStore
 from workers.enumerate.merge_rows import merge_rows
-from workers.enumerate.scan import KnownValues, counted, scan_shard
+from workers.enumerate.scan import ValueCache, counted, scan_shard
 from workers.index import Indexer
 from workers.index.fields import fields_of
 
@@ -92,7 +92,7 @@ class Listing:
     def read(self, question: str, filters: Filters | None = None) -> Reading:
         """The question against the values that exist."""
         filters = filters or Filters()
-        values = KnownValues(self.settings.enumeration.max_values).of(self.store, filters)
+        values = ValueCache(self.settings.enumeration.max_values).of(self.store, filters)
         return read_question(question, filters, values, TODAY)
 
     def ask(self, question: str, filters: Filters | None = None) -> tuple[ListTable, list[ListRow]]:

@@ -24,7 +24,7 @@ from workers.enumerate.unlabelled import count_unlabelled
 _BATCH = 128
 #: Characters of a document that the LLM is shown.
 EXCERPT_CHARS = 2000
-#: Filters whose values `KnownValues` keeps; all are dropped when there are more.
+#: Filters whose values `ValueCache` keeps; all are dropped when there are more.
 _MAX_FILTERS = 32
 
 
@@ -107,7 +107,7 @@ def _excerpt(document: ListedDocument) -> str:
     return "\n".join(kept)
 
 
-class KnownValues:
+class ValueCache:
     """The values under a tenant's filter, kept until the corpus changes. Safe for threads."""
 
     def __init__(self, limit: int) -> None:

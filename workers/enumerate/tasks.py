@@ -18,15 +18,15 @@ from shared.store import ChunkStore
 from shared.tasks.signatures import add_to_chord, task_signature
 from shared.tasks.task_run import TaskRun, remote
 from workers.app import CANDIDATES_LOST, app, llm_of, registry
-from workers.enumerate.scan import KnownValues, counted, defined
+from workers.enumerate.scan import ValueCache, counted, defined
 from workers.enumerate.shard import fill_columns, read_shard, record_shard
 from workers.leaf_outcome import leaf_failed
 from workers.search.resources import search_resources
 
 
 @cache
-def _known() -> KnownValues:
-    return KnownValues(registry.settings.enumeration.max_values)
+def _known() -> ValueCache:
+    return ValueCache(registry.settings.enumeration.max_values)
 
 
 def _values(store: ChunkStore, request: ValuesRequest) -> Values:

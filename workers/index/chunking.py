@@ -64,7 +64,7 @@ class Section:
     blocks: list[Block] = field(default_factory=list)
 
 
-class Part(NamedTuple):
+class SpannedText(NamedTuple):
     """A part of a block's text, and which of its characters stand where in that."""
 
     text: str
@@ -226,7 +226,7 @@ def _by_label(section: Section) -> Iterator[Section]:
         yield replace(section, source=source, labels=labels, blocks=own)
 
 
-def split_block(block: Block, target: int, limit: int) -> list[Part]:
+def split_block(block: Block, target: int, limit: int) -> list[SpannedText]:
     """Parts of `block` in order. Text parts are verbatim: joined without separator they are the block again.
 
     `target` is the aimed width of a part and `limit` (>= target) the width up to which a block stays whole.
@@ -243,18 +243,18 @@ def split_block(block: Block, target: int, limit: int) -> list[Part]:
     return _verbatim(_joined(_spans(block.text, limit), target))
 
 
-def _part(text: str, start: int, lead: int = 0, length: int | None = None) -> Part:
+def _part(text: str, start: int, lead: int = 0, length: int | None = None) -> SpannedText:
     """A part whose `length` characters behind the first `lead` stand at `start` in the block."""
-    return Part(text, (Span(lead, start, len(text) if length is None else length),))
+    return SpannedText(text, (Span(lead, start, len(text) if length is None else length),))
 
 
-def _verbatim(texts: Sequence[str], start: int = 0) -> list[Part]:
+def _verbatim(texts: Sequence[str], start: int = 0) -> list[SpannedText]:
     """Texts that follow each other in the block."""
     starts = accumulate(map(len, texts), initial=start)
     return [_part(text, place) for text, place in zip(texts, starts, strict=False)]
 
 
-def _split_fence(text: str, limit: int) -> list[Part]:
+def _split_fence(text: str, limit: int) -> list[SpannedText]:
     """At line ends, each part fenced as the whole was; in a list or quote with the same prefix."""
     opening, *rest = text.split("\n")
     found = _FENCE.match(opening)
@@ -273,7 +273,7 @@ def _split_fence(text: str, limit: int) -> list[Part]:
     return [_fenced(text, head, part, closing) for head, part in zip(heads, inside, strict=True)]
 
 
-def _fenced(block: str, head: str, part: Part, closing: str) -> Part:
+def _fenced(block: str, head: str, part: SpannedText, closing: str) -> SpannedText:
     """A part of a fence with its first and its last line, which stand in the block, too, where they are the same."""
     body = part.text.removesuffix("\n")
     spans = [Span(len(head), part.spans[0].start, len(body))]
@@ -281,17 +281,17 @@ def _fenced(block: str, head: str, part: Part, closing: str) -> Part:
         spans.insert(0, Span(0, 0, len(head)))
     if block.endswith(closing):
         spans.append(Span(len(head) + len(body), len(block) - len(closing), len(closing)))
-    return Part(head + body + closing, tuple(spans))
+    return SpannedText(head + body + closing, tuple(spans))
 
 
-def _split_table(text: str, limit: int) -> list[Part]:
+def _split_table(text: str, limit: int) -> list[SpannedText]:
     head = "".join(line + "\n" for line in text.split("\n", 2)[:2])
     if width(head) > limit // _HEAD_SHARE:
         return _verbatim(_joined(_lines(text, limit), limit))
     rows = _joined(_lines(text[len(head) :], limit - width(head)), limit - width(head))
     again = Span(0, 0, len(head))
     return [
-        Part(head + part.text, (again, Span(len(head), part.spans[0].start, len(part.text))))
+        SpannedText(head + part.text, (again, Span(len(head), part.spans[0].start, len(part.text))))
         for part in _verbatim(rows, len(head))
     ]
 

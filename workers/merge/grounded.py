@@ -44,7 +44,7 @@ class GroundedText:
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class CitedSentence:
     """`text[start:end]` of the summary: a sentence with the citations behind it; code and headings claim nothing."""
 
     start: int
@@ -201,9 +201,9 @@ def _shortened(claim: str, own: Sequence[str]) -> str:
     return ""
 
 
-def units_of(text: str) -> Iterator[Unit]:
+def units_of(text: str) -> Iterator[CitedSentence]:
     """Sentences in order, each with the citations that stand behind its full stop."""
-    waiting: Unit | None = None
+    waiting: CitedSentence | None = None
     # A full stop in a code span ends no sentence.
     text = _CODE_SPAN.sub(lambda code: re.sub(r"[.!?。！？]", "_", code[0]), text)
     for span in sentence_spans(text):
@@ -211,11 +211,11 @@ def units_of(text: str) -> Iterator[Unit]:
         marks = _MARKS.match(text, start)
         if waiting is not None and waiting.claims and marks:
             start = min(marks.end(), span.end)
-            waiting = Unit(waiting.start, start, claims=True)
+            waiting = CitedSentence(waiting.start, start, claims=True)
             start += len(text[start : span.end]) - len(text[start : span.end].lstrip())
         if waiting is not None:
             yield waiting
-        waiting = Unit(start, span.end, claims) if start < span.end else None
+        waiting = CitedSentence(start, span.end, claims) if start < span.end else None
     if waiting is not None:
         yield waiting
 

@@ -24,7 +24,7 @@ from shared.settings import Settings, load_settings
 from tests.fakes.listing import TODAY
 from tests.fakes.lookalikes import MARKS, files
 from tests.fakes.two_tenants import World
-from workers.enumerate.scan import KnownValues, counted, scan_shard
+from workers.enumerate.scan import ValueCache, counted, scan_shard
 from workers.search.leaf import LeafQuery, run_rerank_stages, run_search_stages
 from workers.search.related import contexts
 from workers.search.state import Tools
@@ -213,7 +213,7 @@ LISTS = (
 )
 
 
-def listed(world: World, tenant: str, known: KnownValues, question: str) -> tuple[Values, Scan | None, Values, Any]:
+def listed(world: World, tenant: str, known: ValueCache, question: str) -> tuple[Values, Scan | None, Values, Any]:
     with world.asking(tenant):
         store = world.resources.store(tenant)
         values = known.of(store, Filters())
@@ -232,10 +232,10 @@ def listed(world: World, tenant: str, known: KnownValues, question: str) -> tupl
 def test_given_a_list_when_asked_for_then_rows_counts_and_known_values_are_the_tenants_own(
     both: World, alone: dict[str, World], question: str
 ) -> None:
-    known = KnownValues(50)
+    known = ValueCache(50)
     for tenant in (*MARKS, *MARKS):
         values, scan, count, rows = listed(both, tenant, known, question)
-        expected = listed(alone[tenant], tenant, KnownValues(50), question)
+        expected = listed(alone[tenant], tenant, ValueCache(50), question)
         assert told(values) == told(expected[0])
         assert (told(scan), told(count), told(rows)) == (told(expected[1]), told(expected[2]), told(expected[3]))
         assert_own(both, tenant, [told(values), told(scan), rows])

@@ -17,7 +17,7 @@ from shared.models import Filters
 from shared.providers.encoders import Bm25Encoder
 from shared.store import SPARSE, BuiltWith, ChunkStore, to_filter
 from shared.store.base import Pending
-from shared.store.units import StoredDocument, whole_units
+from shared.store.units import UnitDocument, whole_units
 from tests.shared.store.conftest import MakePoint
 
 MIDDLE = "80000000-0000-0000-0000-000000000000"
@@ -119,8 +119,8 @@ def test_given_units_when_asked_then_only_the_whole_ones_are_known(
     known = whole_units(store, ["u1", "u2", "u3", "u4", "", "else", "u1"])
 
     assert known == {
-        "u1": [StoredDocument("a", "/notes", "notes/a.md")],
-        "u2": [StoredDocument("b", "/notes", "notes/b.md"), StoredDocument("c", "/notes", "notes/c.md")],
+        "u1": [UnitDocument("a", "/notes", "notes/a.md")],
+        "u2": [UnitDocument("b", "/notes", "notes/b.md"), UnitDocument("c", "/notes", "notes/c.md")],
     }
 
 

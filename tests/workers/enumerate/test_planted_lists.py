@@ -17,7 +17,7 @@ from shared.store import ChunkStore
 from tests.fakes.listing import TODAY, put, put_code
 from tests.fakes.planted import CODE, Planted, members, planted, points
 from tests.fakes.stores import open_store
-from workers.enumerate.scan import KnownValues, scan_shard
+from workers.enumerate.scan import ValueCache, scan_shard
 
 DOCUMENTS = planted()
 ALL = Shard(number=1, of=1, start="", stop="")
@@ -37,7 +37,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ChunkStore]:
 
 def listed(corpus: ChunkStore, question: str) -> tuple[Reading, list[ListRow]]:
     """How the question is read, and all rows of its list."""
-    reading = read_question(question, Filters(), KnownValues(100).of(corpus, Filters()), TODAY)
+    reading = read_question(question, Filters(), ValueCache(100).of(corpus, Filters()), TODAY)
     return reading, list(scan_shard(corpus, reading.scan, ALL).rows) if reading.scan else []
 
 
