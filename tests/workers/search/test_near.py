@@ -81,6 +81,56 @@ CODE = {
             assert parse_config("parse config change breaks what calls") == ""
         """,
 }
+ALIASES = {
+    "alias/local.py": """
+        def in_function(path):
+            from lib.config import parse_config as z
+            k = z
+            return k(path)
+        """,
+    "alias/module.py": """
+        import lib.config
+        from lib.config import parse_config
+
+        cfg = lib.config
+        h = parse_config
+
+        def by_module_alias(path):
+            return cfg.parse_config(path)
+
+        def by_name(path):
+            return h(path)
+
+        def by_default(path, read=parse_config):
+            return read(path)
+
+        def by_fallback(path, read=None):
+            read = read or parse_config
+            return read(path)
+        """,
+    "alias/fields.py": """
+        from lib.config import parse_config
+
+        class Held:
+            of_class = parse_config
+
+            def __init__(self):
+                self.x = parse_config
+
+            def by_field(self, path):
+                return self.x(path)
+
+            def by_class(self, path):
+                return self.of_class(path)
+
+        class Stranger:
+            def __init__(self, x):
+                self.x = x
+
+            def no_caller(self, path):
+                return self.x(path)
+        """,
+}
 CALLERS = {"direct", "reexported", "renamed", "by_module", "mapped", "started", "decorated"}
 
 
@@ -247,3 +297,16 @@ def test_given_a_question_when_it_asks_for_callers_and_nothing_else_then_their_s
     question: str, symbol: str | None
 ) -> None:
     assert asked_callers(question) == symbol
+
+
+def test_given_a_function_under_other_local_names_when_its_callers_are_asked_for_then_these_are_followed(
+    store: OpenedStore,
+) -> None:
+    store.upsert([one for path, text in ALIASES.items() for one in points(path, text)])
+
+    found = ask(store, "who calls parse_config?", shown=50)
+
+    calling = {hit.symbol.rpartition(".")[2] for hit in found.hits if hit.symbol and hit.precedence == 1}
+    by_names = {"in_function", "by_module_alias", "by_name", "by_default", "by_fallback", "by_field", "by_class"}
+    assert calling >= CALLERS | by_names
+    assert "no_caller" not in calling

@@ -2,34 +2,26 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
 
+from workers.index.code.expressions import (
+    TYPE_KEYWORDS,
+    called_on,
+    constructor_of,
+    dotted_parts,
+    last_part,
+    type_names,
+)
 from workers.index.code.imports import rust_name
 from workers.index.code.languages import CONTAINERS, Unresolved
 from workers.index.code.names import NameParts
 from workers.index.code.occurrences import NameBinding, NameUse, Occurrences, UseKind
 from workers.index.code.outline import SourceFile
 
-# Every pattern is linear in its text.
-_CHAIN = re.compile(r"#?[\w$]++(?:\.#?[\w$]++)*+")
-_CALLED = re.compile(r"(?:await|new)?(?P<head>[\w$.]++)\([^()]*+\)\.(?P<last>#?[\w$]++)")
-_LAST = re.compile(r"\.#?([\w$]+)$")
-_GENERIC = re.compile(r"\.?<[^<>]*+>")
-_SPACE = re.compile(r"\s+")
-_MAKES = re.compile(
-    r"(?:await\s++)?+(?P<new>new\s++)?+(?:&\s*+)?+(?P<head>[\w$.:]++)\s*+(?:<[^<>]*+>)?+\s*+(?P<open>[({])"
-)
-_TYPE = re.compile(r"[A-Za-z_$\u0080-\uffff][\w$]*+(?:(?:\.|::)[A-Za-z_$\u0080-\uffff][\w$]*+)*+")
-_LIFETIME = re.compile(r"'[a-z_]+\b(?!')")
-_JOINT = re.compile(r"[?!&]\.|\?->|::|->|\\")
-#: How deep type arguments within type arguments are taken out.
-_DEPTH = 4
-#: Type words that are no names of types, in any of the languages.
-TYPE_KEYWORDS = frozenset({"map", "func", "chan", "interface", "struct", "keyof", "typeof", "readonly", "unique", "fn"})
 #: Languages that have the common names of another one.
 _SAME_NAMES = {"typescript": "javascript", "cpp": "c"}
 #: How far up a class's bases a method is looked for.
@@ -39,47 +31,6 @@ _MAX_GUESSES = 3
 _MIN_METHOD_CHARS = 2
 #: Where the members of a class are seen inside of it without a head.
 _OF_CLASSES = frozenset({Unresolved.CLASS, Unresolved.PROGRAM})
-
-
-def flattened(text: str) -> str:
-    """An expression without spaces and type arguments, its parts joined by dots."""
-    clean = _SPACE.sub("", text).lstrip("@")
-    if _JOINT.search(clean):
-        clean = _JOINT.sub(".", clean)
-    for _ in range(_DEPTH if "<" in clean else 0):
-        clean = _GENERIC.sub("", clean)
-    return clean
-
-
-def dotted_parts(text: str) -> NameParts:
-    """`a.b.c` as its parts; empty for anything that is no plain chain of names."""
-    if text.isidentifier():
-        return (text,)
-    clean = flattened(text)
-    return tuple(part.lstrip("#") for part in clean.split(".")) if _CHAIN.fullmatch(clean) else ()
-
-
-def called_on(text: str) -> tuple[NameParts, str] | None:
-    """`a.b(...).c` as ((a, b), c), if only one call stands before the last name."""
-    found = _CALLED.fullmatch(flattened(text))
-    return (dotted_parts(found["head"]), found["last"].lstrip("#")) if found else None
-
-
-def last_part(text: str) -> str:
-    """The method's name at the end of any chain."""
-    found = _LAST.search(flattened(text))
-    return found[1] if found else ""
-
-
-def constructor_of(text: str) -> tuple[NameParts, bool] | None:
-    """(NameParts, True if it is surely a type) of what `Foo(...)`, `new Foo(...)` or `&Foo{...}` calls."""
-    found = _MAKES.match(text)
-    return (dotted_parts(found["head"]), bool(found["new"]) or found["open"] == "{") if found else None
-
-
-def type_names(text: str) -> list[NameParts]:
-    """The names in a written type, in order."""
-    return [name for found in _TYPE.findall(_LIFETIME.sub("", text)) if (name := dotted_parts(found))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +77,8 @@ class Resolver:
 
     def _resolved(self, use: NameUse, scope: int) -> list[NameParts]:
         if use.kind is UseKind.CALL:
-            names = self._called_names(use.text, scope)
+            aliased = self._scopes.aliases(dotted_parts(use.text), scope)
+            names = [*aliased, *self._called_names(use.text, scope)]
         elif use.kind is UseKind.VALUE:
             name = dotted_parts(use.text)
             known = self._scopes.known(name, scope) if name else None
@@ -223,6 +175,9 @@ class Scopes:
         self._common = common_names(file.language.name)
         self._names = {definition.names for definition in definitions if definition.kind not in CONTAINERS}
         self._variables: dict[tuple[int, str], NameParts] = {}
+        #: By (scope, variable) or (type, field), what was assigned to it by name.
+        self._aliases: dict[tuple[int | NameParts, str], list[NameParts]] = {}
+        self._imported = {imported for _, imported in found.imports.all}
         self._bases: dict[NameParts, list[NameParts]] = {}
         self._returns: dict[NameParts, tuple[str, int]] = {}
         self._list_members()
@@ -261,12 +216,23 @@ class Scopes:
 
     def variable(self, name: str, scope: int) -> NameParts | None:
         """The type of a variable, looked for outwards."""
-        while True:
-            if held := self._variables.get((scope, name)):
-                return held
-            if scope == 0:
-                return None
+        return next((held for at in self._outwards(scope) if (held := self._variables.get((at, name)))), None)
+
+    def aliases(self, name: NameParts, scope: int) -> list[NameParts]:
+        """What a name stands for that others were assigned to: `g = f`, `self.g = f`; of modules, what is in them."""
+        if not name:
+            return []
+        if name[0] in self._language.self_names:
+            own = self.own_type(scope)
+            return self._aliases.get((own, name[1]), []) if own and len(name) == 2 else []
+        held = next((found for at in self._outwards(scope) if (found := self._aliases.get((at, name[0])))), [])
+        return [(*one, *name[1:]) for one in held if len(name) == 1 or one in self._imported]
+
+    def _outwards(self, scope: int) -> Iterator[int]:
+        while scope:
+            yield scope
             scope = self._definitions[scope].parent
+        yield 0
 
     def own_type(self, scope: int) -> NameParts | None:
         """The type that a definition is or belongs to."""
@@ -338,6 +304,7 @@ class Scopes:
     def _bind(self, binding: NameBinding, scope: int) -> None:
         held = self._type_of(binding.type, scope) if binding.type else self._value_type(binding.value, scope)
         name = dotted_parts(binding.name)
+        self._bind_alias(name, dotted_parts(binding.value), scope)
         if held is None or not name:
             return
         if len(name) == 1 and (binding.field or self._definitions[scope].is_type):
@@ -351,6 +318,21 @@ class Scopes:
             own = self.own_type(scope) if name[0] in self._language.self_names else self.variable(name[0], scope)
             if own:
                 self.fields.setdefault((own, name[1]), held)
+
+    def _bind_alias(self, name: NameParts, value: NameParts, scope: int) -> None:
+        own, of_self = self.own_type(scope), name[:1] and name[0] in self._language.self_names
+        if not (name and value) or self._language.name != "python" or len(name) != (2 if of_self else 1):
+            return
+        if value[0] in self._language.self_names:
+            found = [(*own, value[1])] if own and len(value) == 2 and value[1] in self.methods.get(own, ()) else []
+        else:
+            known = self.known(value, scope)
+            found = self.aliases(value, scope) or ([known] if known else [])
+        if of_self or self._definitions[scope].is_type:
+            held = self._aliases.setdefault((own, name[-1]), []) if own else []
+        else:
+            held = self._aliases.setdefault((scope, name[0]), [])
+        held += [one for one in found if one not in held][: _MAX_GUESSES - len(held)]
 
     def _type_scope(self, scope: int) -> int:
         while scope and not self._definitions[scope].is_type:
