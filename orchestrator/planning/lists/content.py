@@ -65,6 +65,8 @@ class ContentReader:
             token = compiled(_TOKEN).match(text, place)
             if token is None:
                 break
+            if token.lastgroup == "inner_frame" and self._piece:  # 戏有哪些: what asks goes before a part of it
+                token = compiled("(?P<tail><tail>)").match(text, place) or token
             place = self._next_place(token)
         self._end_piece()
         self._end_run(len(text))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import partial
 
 from orchestrator.planning.lists.markers import NamedValues, is_negated, negation_start
-from orchestrator.planning.lists.words import Names, Sentence, compiled, kind_names, short_names, unique
+from orchestrator.planning.lists.words import GAP, Names, Sentence, compiled, kind_names, short_names, unique
 from shared.language import reader_sentence
 from shared.language.text import HAN, is_han, value_key
 from shared.models.enumeration import Values
@@ -22,6 +23,10 @@ _SHORT_NOUN = rf"(?:<head_asked>)(?P<name>[{HAN}]{{1,3}})[?。!\s]*$"
 #: One more folder behind the first: "in photometer or guider".
 _MORE = r"\s*(?:,|<either>|<both>)\s*(?:<in_folder>\s*)?(?P<name>[\w\-]{1,60})(?!/)"
 _MOST_MORE = 8
+#: Between a folder's name and the documents that it describes; before a name that no word goes on into.
+_DESCRIBED = r"\s*(?:<value_end!>)?\s*"
+_HAN_NOUN = rf"(?=[{HAN}])<noun>"
+_APART = rf"(?:[^{HAN}]|<value_end!>|<in_folder>)$"
 #: Behind it stands what documents are about, or what their texts hold.
 _TOPIC_LEAD = r"(?:<about>|<about_next>|<mention>)\s*(?:the |our |any )?$"
 
@@ -106,6 +111,49 @@ def take_short_noun(sentence: Sentence, values: Values, kinds: Names, named: Nam
         named.paths += () if begun else folders
         named.read_as.append(f"{found['name']}: {(begun or [_leaf(folders[0])])[0]}")
         sentence.take(*found.span("name"))
+
+
+def take_described_folder(sentence: Sentence, values: Values, kinds: Names, named: NamedValues) -> None:
+    """A folder whose name describes the documents behind it, or that they are in: "secular scores", 卷下里的."""
+    if named.paths:
+        return
+    said = Names([*values.tags, *(value for known in values.fields.values() for value in known)])
+    text, names = sentence.text, Names(unique([_leaf(folder) for folder in values.folders]))
+    for place in filter(partial(_begins_name, text), range(len(text))):
+        known = names.at(text, place)
+        if known is None or kinds.at(text, place) or said.at(text, place) or compiled(_TOPIC_LEAD).search(text[:place]):
+            continue
+        inside = compiled("<inside_noun>").match(text, known.end) if is_han(text[known.end - 1]) else None
+        inside = inside if place == 0 or compiled(_APART).search(text[:place]) else None
+        behind = compiled(_DESCRIBED).match(text, known.end)
+        noun = behind and (kinds.at(text, behind.end()) or compiled(_HAN_NOUN).match(text, behind.end()))
+        if inside or noun:
+            folders = tuple(folder for folder in values.folders if _leaf(folder) in known.values)
+            named.read_as.append(f"{text[place : known.end]}: {' / '.join(folders)}")
+            _add_paths(folders, values, sentence, (place, inside.end() if inside else known.end), named)
+            return
+
+
+def take_noun_of_kind(sentence: Sentence, values: Values, kinds: Names, named: NamedValues) -> None:
+    """The one kind whose name ends with the word for documents that is asked for: 条目, for 方志条目."""
+    text = sentence.text
+    if named.kinds or any(kinds.at(text, place) for place in range(len(text)) if _begins_name(text, place)):
+        return
+    found = [each for each in compiled("<noun>").finditer(text) if is_han(each[0])]
+    if not found or compiled("<any_noun>").fullmatch(noun := found[-1][0]):
+        return
+    lead = text[text.rfind(GAP, 0, found[-1].start()) + 1 : found[-1].start()]
+    about = next(compiled("<mention>|<about>").finditer(lead), None)
+    if about and not compiled("<value_end!>").search(lead, about.end()):
+        return
+    of_it = [kind for kind in values.kinds if kind.endswith(noun) and kind != noun]
+    if len(of_it) == 1:
+        if inside := compiled("<inside_noun>").match(text, found[-1].end()):
+            sentence.take(*inside.span())
+        named.kinds += of_it
+        named.read_as.append(f"{noun}: {of_it[0]}")
+    elif of_it:
+        named.left.append(noun)
 
 
 def folder_names(folders: Iterable[str]) -> Names:

@@ -6,7 +6,7 @@ import re
 
 from orchestrator.planning.lists.folders import folder_names
 from orchestrator.planning.lists.known_values import of_one_word
-from orchestrator.planning.lists.words import Names, Sentence, compiled, kind_names
+from orchestrator.planning.lists.words import FIELD_NOUN, Names, Sentence, compiled, kind_names
 from shared.language.routing import prepared
 from shared.language.text import HAN, is_han, plain, terms, value_key
 from shared.models.enumeration import Scan, Values
@@ -117,6 +117,8 @@ class _Heads:
     def is_value(self, text: str) -> bool:
         """True where values stand for the documents: "accepted documentaries", 散文有哪些, 已付印的童书."""
         head = compiled("<clause_end>$").sub("", compiled(_TAIL).sub("", text).rstrip(" ?.!"))
+        if compiled(FIELD_NOUN).search(text) or self._value_in_front(text):
+            return True
         for start in range(max(0, len(head) - _LOOK_BACK), len(head)):
             known = self._values.at(head, start) if _begins(head, start) else None
             if known is None or known.end != len(head):
@@ -128,6 +130,13 @@ class _Heads:
                 )
             return _is_plural(head[start:])
         return False
+
+    def _value_in_front(self, text: str) -> bool:
+        """True for a value in the plural that is asked for first: "which dogs were discharged"."""
+        lead = compiled(_LEAD).match(text)
+        start = lead.end() if lead else 0
+        known = self._values.at(text, start) if start else None
+        return known is not None and _is_plural(text[start : known.end]) and self._ends(text, known.end)
 
     def _in_front(self, text: str, place: int) -> bool:
         """The first noun in the plural with no preposition or verb before it: "urgent tickets assigned to Tom"."""

@@ -14,7 +14,14 @@ from orchestrator.planning.lists.definitions import asks_bases_of_functions, tak
 from orchestrator.planning.lists.field_told import field_doubts, field_part
 from orchestrator.planning.lists.field_values import KnownFields, field_names
 from orchestrator.planning.lists.fields import FieldTaker
-from orchestrator.planning.lists.folders import folder_names, take_listed_folder, take_paths, take_short_noun
+from orchestrator.planning.lists.folders import (
+    folder_names,
+    take_described_folder,
+    take_listed_folder,
+    take_noun_of_kind,
+    take_paths,
+    take_short_noun,
+)
 from orchestrator.planning.lists.known_values import KnownValues
 from orchestrator.planning.lists.markers import (
     KnownTags,
@@ -29,7 +36,17 @@ from orchestrator.planning.lists.markers import (
 )
 from orchestrator.planning.lists.runs import named as named_runs
 from orchestrator.planning.lists.runs import told
-from orchestrator.planning.lists.words import GAP, Names, Nouns, Sentence, compiled, kind_names, listed, unique
+from orchestrator.planning.lists.words import (
+    FIELD_NOUN,
+    GAP,
+    Names,
+    Nouns,
+    Sentence,
+    compiled,
+    kind_names,
+    listed,
+    unique,
+)
 from shared.language import reader_sentence
 from shared.language.text import plain, value_key
 from shared.models import Filters
@@ -169,8 +186,14 @@ def _take_values(
         taker.take_phrases()
         taker.take_names()
         KnownValues(taker).take()
+        take_described_folder(sentence, values, nouns.kinds, named)
+        take_noun_of_kind(sentence, values, nouns.kinds, named)
         take_listed_folder(sentence, values, named)
         take_short_noun(sentence, values, nouns.kinds, named)
+        if named.fields and (
+            noun := compiled(rf"(?:{GAP}|<value_end!>|<head_asked>) *{FIELD_NOUN}").search(sentence.text)
+        ):
+            sentence.take(*noun.span("noun"))
 
 
 def _joined(wanted: Sequence[FieldFilter], known: KnownFields) -> list[FieldFilter]:

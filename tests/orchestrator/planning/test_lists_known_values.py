@@ -313,3 +313,43 @@ def test_given_words_beside_each_other_behind_mention_when_read_then_each_counts
     parts, _, warnings = choir("scores that do not mention a torn cover")
     assert parts == ['without "torn cover"']
     assert "torn cover" in warnings[0]
+
+
+GAZETTE = Values(
+    kinds={"方志条目": 9, "port-call": 5, "score": 6},
+    folders=("县志/", "县志/卷上/", "县志/卷下/", "choir/", "choir/secular/"),
+    fields={"species": {"dog": 3, "cat": 2}, "status": {"discharged": 3}, "主演": {"柳含烟": 3}, "剧种": {"越剧": 4}},
+    documents=30,
+)
+
+
+def gazette(question: str, values: Values = GAZETTE) -> tuple[list[str], tuple[str, ...]]:
+    scan = read_question(question, Filters(), values, TODAY).scan
+    assert scan is not None
+    assert names_list(question, values, scan)
+    return sorted(scan.understood.split(", ")), scan.unread
+
+
+@pytest.mark.parametrize(
+    ("question", "parts"),
+    [
+        ("2025年的条目有哪些？", ["dated 2025-01-01 to 2025-12-31", "kind = 方志条目"]),
+        ("卷下里2025年写的条目有哪些？", ["dated 2025-01-01 to 2025-12-31", "kind = 方志条目", "path = 县志/卷下/"]),
+        ("卷上的条目有哪些？", ["kind = 方志条目", "path = 县志/卷上/"]),
+        ("list the secular scores", ["kind = score", "path = choir/secular/"]),
+        ("which dogs were discharged?", ["species = dog", "status = discharged"]),
+        ("柳含烟主演的越剧场次", ["主演 = 柳含烟", "剧种 = 越剧"]),
+        ("柳含烟演的戏有哪些？", ["主演 = 柳含烟"]),
+    ],
+)
+def test_given_a_noun_that_is_a_part_of_a_kind_a_folder_or_a_value_when_read_then_it_is_a_list_of_that(
+    question: str, parts: list[str]
+) -> None:
+    found, unread = gazette(question)
+    assert ([part.replace("specy", "species") for part in found], unread) == (parts, ())
+
+
+def test_given_a_noun_that_two_kinds_end_with_when_read_then_it_is_named_as_unread() -> None:
+    values = GAZETTE.model_copy(update={"kinds": {**GAZETTE.kinds, "年鉴条目": 2}})
+    assert gazette("2025年的条目有哪些？", values) == (["dated 2025-01-01 to 2025-12-31"], ("条目",))
+    assert gazette("2025年的文件有哪些？")[1] == ()
