@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import NamedTuple
 
 from shared.language import derived, languages
@@ -33,9 +34,12 @@ _LOOSE = re.compile(
     r"|(?P<name>[^\W\d_][\w \-/&()（）'’#]{0,39}?)"
     r"(?:[ \t]+(?:--?|[–—→]|->|=>|==?)[ \t]+| ?(?:——|=) ?|  | ?\t ?)(?P<value>\S.*)"
 )
+#: What each of these has.
+_LOOSELY = re.compile(r"\*\*|__|[ \t][\-–—→]|——|[=\t]|  ")
 _OPEN = re.compile(rf"[:*_`~]{{0,4}}{_NAME}[*_`~]{{0,4}}[ \t]{{0,4}}[:：][*_`~]{{0,3}}[ \t]*")
 _STRUCK = re.compile(r"~~[^~\n]{1,300}~~")
 _SIGNS = "\U0001f000-\U0001faff\u2190-\u21ff\u2300-\u23ff\u2600-\u27bf\u2b00-\u2bff\ufe0f\u200d"
+_EDGE = re.compile(rf"[{_SIGNS} \t\n]")
 _SIGN = re.compile(rf"^[{_SIGNS} \t]++|(?<![{_SIGNS} \t])[{_SIGNS} \t]++$")
 _CELLS = re.compile(r"(?<!\\)\|")
 _RULE = re.compile(r"[\s:|+=\-*_~]*")
@@ -68,9 +72,9 @@ def labelled(line: str) -> list[Labelled]:
         return [pair] if len(cells) == 2 and (pair := field(*cells)) else []
     bare = without_marks(bare)
     for between in (_BETWEEN, _CLAUSES):
-        pairs = [_labelled(part) for part in between.split(bare) if part]
-        found = [pair for pair in pairs if pair]
-        if len(pairs) == len(found) > 1 and (between is _BETWEEN or any(is_known(pair.name) for pair in found)):
+        parts = [part for part in between.split(bare) if part]
+        found = [*takewhile(bool, map(_labelled, parts))] if len(parts) > 1 else []
+        if found and len(parts) == len(found) and (between is _BETWEEN or any(is_known(pair.name) for pair in found)):
             return found
     whole = _labelled(bare)
     return [whole] if whole else []
@@ -80,18 +84,23 @@ def without_marks(line: str) -> str:
     """A line without the marks of lists, quotes and signs at its begin."""
     bare = line[:_MAX_LINE].strip()
     bare = bare[_MARKS.match(bare).end() :]  # type: ignore[union-attr]  # it matches nothing, too
-    return _SIGN.sub("", _WIDE.sub("\t", bare))
+    return _without_signs(_WIDE.sub("\t", bare) if "  " in bare or "\t" in bare else bare)
+
+
+def _without_signs(text: str) -> str:
+    """`text` without the signs at its ends."""
+    return _SIGN.sub("", text) if _EDGE.match(text) or _EDGE.match(text[-1:]) else text
 
 
 def loosely_labelled(line: str) -> Labelled | None:
     """The field of a line without a colon: "Owner - Ada", "**Owner** Ada". Many a line of prose looks so, too."""
-    found = _LOOSE.fullmatch(without_marks(line))
+    found = _LOOSE.fullmatch(without_marks(line)) if _LOOSELY.search(line) else None
     return field(found["bold"] or found["name"] or "", found["behind"] or found["value"]) if found else None
 
 
 def opened(line: str) -> str:
     """The name of a field whose value stands below it: "Owners:"; else ""."""
-    found = _OPEN.fullmatch(without_marks(line))
+    found = _OPEN.fullmatch(without_marks(line)) if ":" in line or "：" in line else None
     return found["name"].strip() if found else ""
 
 
@@ -159,7 +168,7 @@ def field(name: str, value: str) -> Labelled | None:
 
 def _plain(text: str) -> str:
     text = text if _UNMARKED.fullmatch(text) else plain_line(_STRUCK.sub("", text))
-    return _SIGN.sub("", text.strip(_ENDS))
+    return _without_signs(text.strip(_ENDS))
 
 
 def is_rule(line: str) -> bool:

@@ -82,7 +82,7 @@ def with_pending(points: Sequence[ChunkPoint], before: Mapping[str, StoredState]
         changes: dict[str, Any] = {"pending": Pending.CHUNK}
         if old is not None and old.title == point.chunk.title and point.chunk.ordinal == 0:
             changes["sought"] = old.sought
-        marked.append(point.model_copy(update=changes))
+        marked.append(point.but(**changes))
     return marked
 
 

@@ -44,7 +44,7 @@ _FEW_WORDS = 4
 
 def fields_of(front: Mapping[str, object], text: str) -> tuple[str, ...]:
     """The entries of a document to be stored; `front` is what of its front matter is nothing else, such as a tag."""
-    found = _Fields({value_key(name) for name in _never()})
+    found = _Fields(set(_never()))
     found.add(pair for name, given in front.items() for pair in _texts(name, given))
     found.close()
     for block in _blocks(text):
@@ -54,10 +54,10 @@ def fields_of(front: Mapping[str, object], text: str) -> tuple[str, ...]:
 
 
 @derived
-def _never() -> tuple[str, ...]:
-    """Names that stand for what every document has of its own: a value of them tells nothing of others."""
+def _never() -> frozenset[str]:
+    """Keys of names that stand for what every document has of its own: a value of them tells nothing of others."""
     tables = (language.words.sections.keys for language in languages())
-    return tuple(name for keys in tables for field in ("title", "date") for name in keys.get(field, ()))
+    return frozenset(value_key(name) for keys in tables for field in ("title", "date") for name in keys.get(field, ()))
 
 
 class _Fields:
@@ -123,9 +123,11 @@ def _blocks(text: str) -> Iterator[list[Labelled]]:
 
 def _below(heading: str, lines: Sequence[str]) -> list[Labelled]:
     """The field that a heading names, where nothing but its value stands directly below: a phrase, or a list."""
-    if not heading or any(labelled(line) or not without_marks(line)[:1].isalnum() for line in lines):
+    if not heading:
         return []
     values = [without_marks(line) for line in lines]
+    if any(len(value) > _SHORT_VALUE + 1 or not value[:1].isalnum() for value in values) or any(map(labelled, lines)):
+        return []
     fits = all(_words(value) <= _FEW_WORDS for value in values)
     if is_known(heading):
         values = [_FULL_STOP.sub("", value) for value in values]

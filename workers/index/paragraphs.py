@@ -47,6 +47,11 @@ class _Cutter:
 
     def add(self, line: str) -> Iterator[Paragraph]:
         """The paragraph that ends with this line, if one does."""
+        if not self._fence and line.lstrip()[:1].isalnum():  # what all below begins with a mark
+            if self._lines and self._lines[0].lstrip().startswith("|"):
+                yield from self.end()
+            self._lines.append(line)
+            return
         if self._underlines(line):
             self._heading = self._lines.pop().strip() if self._titled else ""
             self._lines, self._titled = [], True
@@ -95,6 +100,10 @@ def _joined(lines: Sequence[str]) -> Iterator[str]:
     while place < len(lines):
         line, values = lines[place], list[str]()
         name = opened(line)
+        if not name and not (place + 1 < len(lines) and lines[place + 1].lstrip().startswith(":")):
+            yield line
+            place += 1
+            continue
         indent = len(line) - len(line.lstrip())
         for below in lines[place + 1 : place + 1 + _MOST_ITEMS]:
             deeper = len(below) - len(below.lstrip()) > indent
@@ -115,7 +124,7 @@ def _lines(text: str) -> Iterator[str]:
     starts: list[int] = []
     for whole in text.split("\n", _MOST_LINES)[:_MOST_LINES]:
         line = whole[:_MOST_CHARS]
-        if _BORDER.fullmatch(line):
+        if "=" in line and _BORDER.fullmatch(line):
             starts = [found.start() for found in re.finditer("=+", line)]
             yield "|-|-|"
         elif starts and line.strip():

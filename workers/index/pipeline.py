@@ -289,7 +289,7 @@ class Indexer:
         rests = [rest for change in changes for rest in between(change.document.text, change.chunks)]
         with timed("keyword vectors"):
             points = [
-                ChunkPoint(
+                ChunkPoint.model_construct(  # of what was validated when it was made
                     chunk=chunk,
                     document_hash=change.content_hash,
                     source=change.document.source,

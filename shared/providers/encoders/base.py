@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import islice
+from operator import ge
 from typing import Protocol
 
 from pydantic import Field, model_validator
@@ -23,7 +24,7 @@ class SparseVector(Model):
     def _paired(self) -> SparseVector:
         if len(self.indices) != len(self.values):
             raise ValueError(f"{len(self.indices)} indices but {len(self.values)} values")
-        if any(left >= right for left, right in pairwise(self.indices)):
+        if any(map(ge, self.indices, islice(self.indices, 1, None))):
             raise ValueError("indices must ascend and be unique")
         return self
 

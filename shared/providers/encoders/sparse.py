@@ -78,14 +78,14 @@ class TrigramEncoder:
     def encode_passage(self, text: str) -> SparseVector:
         """`text` as BM25 gets it, the title in its first line. Long passages weigh less per trigram."""
         title, _, rest = text.partition("\n")
-        heavy = set(_trigrams(_words(title)))
-        light = set(_trigrams(_words(rest)[:_MOST_WORDS])) - heavy
+        heavy = _trigrams(_words(title))
+        light = _trigrams(_words(rest)[:_MOST_WORDS]) - heavy
         norm = math.sqrt(len(light) + _TITLE_WEIGHT**2 * len(heavy)) or 1.0
         return _vector(dict.fromkeys(light, 1.0 / norm) | dict.fromkeys(heavy, _TITLE_WEIGHT / norm))
 
 
 def _clean(text: str) -> str:
-    return unicodedata.normalize("NFKC", text.encode("utf-8", "replace").decode("utf-8"))
+    return text if text.isascii() else unicodedata.normalize("NFKC", text.encode("utf-8", "replace").decode("utf-8"))
 
 
 @lru_cache(maxsize=8)
@@ -121,8 +121,8 @@ def _words(text: str) -> list[str]:
     return list(dict.fromkeys(_WORD.findall(fold(text))))
 
 
-def _trigrams(words: list[str]) -> list[int]:
-    return [each for word in words for each in _trigrams_of(word)]
+def _trigrams(words: list[str]) -> set[int]:
+    return set().union(*map(_trigrams_of, words))
 
 
 @lru_cache(maxsize=20_000)
@@ -135,4 +135,5 @@ def _trigrams_of(word: str) -> tuple[int, ...]:
 def _vector(weights: dict[int, float]) -> SparseVector:
     """Unchecked: keys that are sorted ascend and are unique, and a passage has a thousand of them."""
     indices = sorted(weights)
-    return SparseVector.model_construct(indices=tuple(indices), values=tuple(map(weights.__getitem__, indices)))
+    fields = {"indices": tuple(indices), "values": tuple(map(weights.__getitem__, indices))}
+    return SparseVector.of_valid(fields)
