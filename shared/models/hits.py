@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import struct
 from enum import StrEnum
 from math import inf
@@ -112,6 +113,12 @@ class Chunk(Model):
     spans: tuple[tuple[int, int, int], ...] = Field(
         default=(), description="where `text` is not one slice of the document: offset in it, in the document, length"
     )
+
+    @field_validator("boxes", mode="before")
+    @classmethod
+    def _from_stored(cls, value: object) -> object:
+        """Stores hold them as JSON text."""
+        return json.loads(value) if isinstance(value, str) else value
 
     def place_of(self, quote: str) -> str:
         """Where in its file `quote`, a slice of `text`, begins; "" where the file has no places."""

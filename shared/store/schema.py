@@ -56,7 +56,7 @@ DOCUMENT = "document"
 #: What ChunkStore reads of a chunk for `document_hashes`, `origins` and `documents`.
 DOCUMENT_FIELDS = ("doc_id", "document_hash", "ordinal", "path", "source")
 #: What most chunks do not have, and is not stored then.
-_OFTEN_EMPTY = ("places", "boxes", "spans")
+_OFTEN_EMPTY = ("places", "spans")
 #: Chunks of one write; reads get in between writes.
 WRITE_BATCH = 256
 #: Chunks of one request where only a few fields are read.
@@ -73,8 +73,10 @@ def payload_of(point: ChunkPoint, tenant: str) -> dict[str, Any]:
     """
     chunk = point.chunk
     payload = chunk.model_dump(
-        mode="json", exclude={"chunk_id", *(name for name in _OFTEN_EMPTY if not getattr(chunk, name))}
+        mode="json", exclude={"chunk_id", "boxes", *(name for name in _OFTEN_EMPTY if not getattr(chunk, name))}
     )
+    if chunk.boxes:  # as one text: an engine takes as long for each number of a list
+        payload["boxes"] = json.dumps(chunk.boxes, separators=(",", ":"))
     payload |= {TENANT: tenant, "document_hash": point.document_hash, "source": point.source}
     payload |= {"pending": int(point.pending), "unfollowed": list(point.unfollowed), "sought": list(point.sought)}
     payload |= {"fields": list(point.fields)} if point.fields else {}

@@ -13,6 +13,7 @@ from itertools import pairwise
 import pytest
 from qdrant_client import models
 
+from shared.errors import StoreError
 from shared.models import Filters
 from shared.providers.encoders import Bm25Encoder
 from shared.store import SPARSE, BuiltWith, ChunkStore, to_filter
@@ -160,3 +161,18 @@ def test_given_the_end_of_an_ingest_when_recorded_then_it_is_remembered_and_is_n
     assert later is not None
     assert later.finished == "3:17"
     assert later.index_version > after.index_version
+
+
+def test_given_the_boxes_of_a_page_when_stored_then_a_search_reads_them_back_whoever_wrote_them(
+    store: ChunkStore, built_with: BuiltWith, make_point: MakePoint
+) -> None:
+    boxes = ((0, 72, 777, 523, 789), (88, 72, -3, 517, 9))
+    store.create(built_with)
+    newer, older, bare = (make_point("text", f"d{n}", boxes=boxes if n < 2 else ()) for n in range(3))
+    store.upsert([newer, older, bare])
+    store.set_payloads({older.chunk.chunk_id: {"boxes": [list(box) for box in boxes]}})  # as releases before wrote them
+    found = {hit.doc_id: hit.boxes for page in store.scroll(None) for hit in page}
+    assert found == {"d0": boxes, "d1": boxes, "d2": ()}
+    store.set_payloads({bare.chunk.chunk_id: {"boxes": "no list"}})
+    with pytest.raises(StoreError, match="is no chunk of Ramify"):
+        list(store.scroll(None))

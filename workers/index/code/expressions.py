@@ -38,6 +38,8 @@ def dotted_parts(text: str) -> NameParts:
     """`a.b.c` as its parts; empty for anything that is no plain chain of names."""
     if text.isidentifier():
         return (text,)
+    if "(" in text and "<" not in text:  # a call, of which flattening leaves the bracket
+        return ()
     clean = flattened(text)
     return tuple(part.lstrip("#") for part in clean.split(".")) if _CHAIN.fullmatch(clean) else ()
 
