@@ -73,7 +73,7 @@ def labelled(line: str) -> list[Labelled]:
     bare = without_marks(bare)
     for between in (_BETWEEN, _CLAUSES):
         parts = [part for part in between.split(bare) if part]
-        found = [*takewhile(bool, map(_labelled, parts))] if len(parts) > 1 else []
+        found = [pair for pair in takewhile(bool, map(_labelled, parts)) if pair] if len(parts) > 1 else []
         if found and len(parts) == len(found) and (between is _BETWEEN or any(is_known(pair.name) for pair in found)):
             return found
     whole = _labelled(bare)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
 from threading import Lock
+from typing import Any
 
 from shared.errors import InputError
 from shared.files.found import FoundFile
@@ -91,6 +92,18 @@ def outcome_of(document: Document, status: DocumentStatus, chunks: int = 0, reas
     """What became of `document`; its notes belong to the reason."""
     reason = "; ".join(filter(None, (reason, *document.notes)))
     return DocumentOutcome(path=document.path, doc_id=document.doc_id, status=status, chunks=chunks, reason=reason)
+
+
+def point_of(change: Change, chunk: Chunk, **fields: Any) -> ChunkPoint:
+    """A chunk of `change` as it is stored, unchecked: its parts were validated when they were made."""
+    return ChunkPoint.model_construct(
+        chunk=chunk,
+        document_hash=change.content_hash,
+        source=change.document.source,
+        fields=() if chunk.ordinal else change.document.fields,
+        size=None if chunk.ordinal else size_of(change.document, len(change.chunks)),
+        **fields,
+    )
 
 
 @contextmanager
@@ -289,14 +302,11 @@ class Indexer:
         rests = [rest for change in changes for rest in between(change.document.text, change.chunks)]
         with timed("keyword vectors"):
             points = [
-                ChunkPoint.model_construct(  # of what was validated when it was made
-                    chunk=chunk,
-                    document_hash=change.content_hash,
-                    source=change.document.source,
-                    fields=() if chunk.ordinal else change.document.fields,
+                point_of(
+                    change,
+                    chunk,
                     dense=vector,
                     between=rest,
-                    size=None if chunk.ordinal else size_of(change.document, len(change.chunks)),
                     **encoders.vectors(chunk.full_text),
                     **units[change.document.doc_id].fields() if change.document.doc_id in units else {},
                 )
