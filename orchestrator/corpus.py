@@ -317,11 +317,11 @@ def _fresh(known: SourceFreshness, document: StoredDocument) -> SourceFreshness:
     return known.but(documents=known.documents + 1, ingested=max(known.ingested, ingested), changed=changed, gone=gone)
 
 
-def _modified(root: Path, path: str) -> float | None:
-    """When a document's file was changed last; None where it is not there."""
+def _modified(root: Path, path: str) -> int | None:
+    """When a document's file was changed last, in whole seconds as ingests are dated; None where it is not there."""
     below = path.partition("#")[0].partition("/")[2]
     with suppress(OSError):
-        return (root / below if below and root.is_dir() else root).stat().st_mtime
+        return int((root / below if below and root.is_dir() else root).stat().st_mtime)
     return None
 
 
