@@ -141,7 +141,8 @@ def intent(raw: dict[str, Any]) -> str:
     try:
         request = IntentRequest.model_validate(raw)
         with noting(fallbacks := Fallbacks()):
-            found = session_intent(request.query, request.session, _llm() if request.llm else None, INTENT_S)
+            room = settings_of(app).llm_prompt_tokens
+            found = session_intent(request.query, request.session, _llm() if request.llm else None, INTENT_S, room)
             if not request.llm and settings_of(app).has_llm and found.retrieval:
                 note_reason(Degradation.OVER_BUDGET)
                 found = found.model_copy(update={"warnings": (*found.warnings, NO_CALLS)})

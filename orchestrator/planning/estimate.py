@@ -24,8 +24,9 @@ from shared.providers.llm.prompts import (
     summarise_prompt,
 )
 from shared.providers.llm.replies import MAX_ANSWER_TOKENS, MAX_MISSING_TOKENS, MAX_QUERY_CHARS, MAX_ROUTE_TOKENS
+from shared.providers.llm.room import TAG
 from shared.providers.metering import MOST_TOKENS_PER_CHAR, NANO, Kind, price, token_range
-from shared.providers.rerankers.chat import CHARS_PER_CALL, DOCUMENTS_PER_CALL
+from shared.providers.rerankers.chat import DOCUMENTS_PER_CALL
 from shared.settings import Settings
 from shared.settings import stages as s
 from shared.settings.strategies import AGAIN, Strategy, asked_strategy, split
@@ -34,6 +35,8 @@ Range = tuple[int, int]
 #: Assumed: characters of the values that are written into a subquestion, and of a chunk's title and heading; the least
 #: share of its size that a window adds to what is read (sentences end before it does).
 _WRITTEN_CHARS, _LEAD_CHARS, _LEAST_WINDOW = 1000, 1000, 0.3
+#: Tokens that the prompts' room counts for one character at most: a quote, written as an entity.
+_WIDEST_WRITTEN = 2
 
 
 class EstimateRow(Model):
@@ -182,7 +185,9 @@ class _Rows:
             calls = sum(math.ceil(each * windows / options.max_documents) for each in documents)
             yield self._row(stage, "rerank", options.model, (0, calls), (0, 0))
         elif options.traits.llm and self._settings.has_llm:
-            most = min(options.max_documents, DOCUMENTS_PER_CALL, max(1, CHARS_PER_CALL // options.window_chars - 1))
+            room = max(0, self._settings.llm_prompt_tokens - 500 - token_range(query)[1])
+            fit = room // (_WIDEST_WRITTEN * options.window_chars + TAG)
+            most = min(options.max_documents, DOCUMENTS_PER_CALL, max(1, fit))
             calls = sum(math.ceil(each * windows / most) for each in documents)
             text = math.ceil(MOST_TOKENS_PER_CHAR * options.window_chars) + 20
             tokens = calls * (500 + token_range(query)[1]) + sum(documents) * windows * text

@@ -27,8 +27,9 @@ from shared.models.request import (
 from shared.models.route import QueryType
 from shared.providers.llm.client import LLM
 from shared.providers.llm.dialogue import Dialogue
-from shared.providers.llm.prompts import intent_again_prompt, intent_prompt
+from shared.providers.llm.prompts import MAX_SESSION_CHARS, intent_again_prompt, intent_prompt
 from shared.providers.llm.replies import parse_plan
+from shared.providers.llm.room import NO_ROOM, TAG, begun, fair_parts, room_beside, written_tokens
 
 _BY_RULES = "The queries were made by rules instead."
 AS_ASKED = "the question as asked"
@@ -44,7 +45,9 @@ _BREAKS = re.compile(r"[^\w\s'/+#&@%$-]+")
 _SLASH_COMMAND = re.compile(r"/[a-z]{1,20}")
 
 
-def session_intent(question: str, session: Session, llm: LLM | None, timeout_s: float) -> SessionIntent:
+def session_intent(
+    question: str, session: Session, llm: LLM | None, timeout_s: float, prompt_tokens: int = 12_000
+) -> SessionIntent:
     """What `question` asks to be looked up, within `timeout_s` seconds for both asks of the LLM together.
 
     `llm` None: by rules, without a warning. Never raises for a fault of the LLM: each fallback leaves a warning, and
@@ -54,9 +57,11 @@ def session_intent(question: str, session: Session, llm: LLM | None, timeout_s: 
     if llm is None or no_retrieval_reason(question):
         return ruled
     dialogue = Dialogue(llm, partial(parse_plan, most=MAX_QUERIES), timeout_s, wanted="queries", instead=_BY_RULES)
-    again = partial(intent_again_prompt, question, session, MAX_QUERIES)
-    reply = dialogue.reply(intent_prompt(question, session, MAX_QUERIES), again)
-    spent = {"warnings": tuple(dialogue.warnings), "cost": dialogue.cost}
+    read, left_out = _with_room(question, session, prompt_tokens)
+    again = partial(intent_again_prompt, question, read, MAX_QUERIES)
+    reply = dialogue.reply(intent_prompt(question, read, MAX_QUERIES), again)
+    warnings = (*dialogue.warnings, *left_out)
+    spent = {"warnings": warnings, "cost": dialogue.cost}
     if reply is None:
         return ruled.model_copy(update=spent)
     if reply.none:
@@ -65,7 +70,23 @@ def session_intent(question: str, session: Session, llm: LLM | None, timeout_s: 
     queries = query_plan(question, ruled.standalone, reply.queries)
     reason = "The question is searched as asked and by the LLM's queries."
     found = SessionIntent(queries=queries, standalone=ruled.standalone, reason=reason, by="llm")
-    return found.model_copy(update={**spent, "warnings": (*dialogue.warnings, *_left_out(reply.queries, queries))})
+    return found.model_copy(update={**spent, "warnings": (*warnings, *_left_out(reply.queries, queries))})
+
+
+def _with_room(question: str, session: Session, prompt_tokens: int) -> tuple[Session, tuple[str, ...]]:
+    """The conversation as far as the prompt has room for it, and a warning where that is not all."""
+    texts = [text[:MAX_SESSION_CHARS] for text in (session.summary, *(each.content for each in session.recent))]
+    bare = intent_again_prompt(question, Session(), MAX_QUERIES, _BY_RULES)
+    room = max(0, room_beside(bare, prompt_tokens) - TAG * len(texts))
+    limits = fair_parts(list(map(written_tokens, texts)), room)
+    parts = [begun(text, max(1, limit)) for text, limit in zip(texts, limits, strict=True)]
+    if parts == texts:
+        return session, ()
+    messages = tuple(
+        each.model_copy(update={"content": part}) for each, part in zip(session.recent, parts[1:], strict=True)
+    )
+    warning = f"The LLM read the conversation without the ends of some messages: {NO_ROOM}."
+    return session.model_copy(update={"summary": parts[0], "messages": messages}), (warning,)
 
 
 def intent_by_rules(question: str, session: Session) -> SessionIntent:

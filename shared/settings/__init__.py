@@ -45,7 +45,7 @@ class Settings(BaseSettings):
     llm_max_tokens: int = Field(default=2000, ge=16, description="longest reply")
     llm_prompt_tokens: int = Field(
         default=12_000, ge=1000, le=1_000_000,
-        description="tokens of a summary's prompt at most, as estimated; the model's context less llm_max_tokens",
+        description="tokens of a prompt at most, as estimated; the model's context less llm_max_tokens",
     )  # fmt: skip
     llm_sources_share: float = Field(
         default=0.8, gt=0, le=0.95, description="share of llm_prompt_tokens that the sources of a summary may take"

@@ -18,6 +18,7 @@ from shared.providers.fallbacks import fell_back, note_reason
 from shared.providers.llm.client import LLM, spent
 from shared.providers.llm.prompts import extract_prompt
 from shared.providers.llm.replies import parse_rows
+from shared.providers.llm.room import NO_ROOM, batches, room_beside
 from shared.providers.time_shares import LEAST_S
 from shared.settings import Settings
 from shared.store.fields import FIELDS, entries
@@ -80,7 +81,7 @@ class Extraction:
     """Fills one shard's rows by the LLM; counts the cost, the values that were dropped, and the warnings."""
 
     def __init__(self, llm: LLM, timeout_s: float, settings: Settings) -> None:
-        self._llm, self._size = llm, settings.enumeration.llm_batch
+        self._llm, self._size, self._tokens = llm, settings.enumeration.llm_batch, settings.llm_prompt_tokens
         self._end = time.monotonic() + timeout_s
         self.cost, self.dropped = Cost(), 0
         self.warnings: list[str] = []
@@ -88,14 +89,16 @@ class Extraction:
     def fill(self, rows: Sequence[tuple[ListRow, str]], columns: Sequence[str]) -> list[ListRow]:
         """The rows, each given with its text, with the LLM's values. A failed call ends it with a warning."""
         filled = [row for row, _ in rows]
-        for start in range(0, len(rows), self._size):
-            batch = rows[start : start + self._size]
+        room, start, cut = room_beside(extract_prompt((), columns), self._tokens), 0, 0
+        for texts in batches([text for _, text in rows], room, self._size):
+            batch = rows[start : start + len(texts)]
+            cut += sum(len(text) < len(whole) for text, (_, whole) in zip(texts, batch, strict=True))
             if time.monotonic() > self._end - LEAST_S:
                 note_reason(Degradation.OUT_OF_TIME)
                 self.warnings.append(f"No time was left to read the columns of {len(rows) - start} rows with the LLM.")
                 break
             try:
-                prompt = extract_prompt([text for _, text in batch], columns)
+                prompt = extract_prompt(texts, columns)
                 read = partial(parse_rows, documents=len(batch), columns=len(columns))
                 reply = self._llm.complete(prompt, timeout_s=self._end - time.monotonic(), check=read)
                 self.cost += reply.cost
@@ -108,6 +111,9 @@ class Extraction:
                 break
             for number, (row, text) in enumerate(batch, 1):
                 filled[start + number - 1] = self._filled(row, text, number, found, columns)
+            start += len(texts)
+        if cut:
+            self.warnings.append(f"Columns of {cut} rows were read without the ends of their texts: {NO_ROOM}.")
         return filled
 
     def _filled(

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shared.errors import shown
-from shared.language.sentences import sentences
 from shared.models import Facet, MergedHit
-from shared.providers.llm.prompts import MAX_MEMORY_CHARS, Memory, escaped
-from shared.providers.metering import usual_tokens
+from shared.providers.llm.prompts import MAX_MEMORY_CHARS, Memory
+from shared.providers.llm.room import begun, fair_parts, written_tokens
 
 #: A source gets so many tokens at least, or is left out; its tag takes about this many.
 _LEAST, _TAG = 100, 40
@@ -24,10 +23,10 @@ def memories(hits: Sequence[MergedHit], room: int) -> tuple[list[Memory], str]:
     numbers = _chosen(hits, max(1, room // (_LEAST + _TAG)))
     kept = [hits[number - 1] for number in numbers]
     texts = [hit.full_text[:MAX_MEMORY_CHARS] for hit in kept]
-    limits = _fair([_tokens(text) for text in texts], max(_LEAST, room - _TAG * len(kept)))
+    limits = fair_parts([written_tokens(text) for text in texts], max(_LEAST, room - _TAG * len(kept)))
     found, cut = list[Memory](), list[int]()
     for number, hit, text, limit in zip(numbers, kept, texts, limits, strict=True):
-        part = text if _tokens(text) <= limit else _begun(text, limit)
+        part = begun(text, limit)
         if len(part) < len(hit.full_text):
             cut.append(number)
             part = f"{part}…"
@@ -49,33 +48,6 @@ def _facet(hit: MergedHit) -> str:
     """That of the leaf that ranked the hit best."""
     source = min(hit.sources, key=lambda source: (source.rank, -source.score), default=None)
     return source.facet if source else Facet.CORE.value
-
-
-def _tokens(text: str) -> int:
-    return usual_tokens(escaped(text))
-
-
-def _fair(needs: Sequence[int], room: int) -> list[int]:
-    """The part of each: all it needs, or the same as every other that needs more."""
-    parts, left = [0] * len(needs), room
-    for done, place in enumerate(sorted(range(len(needs)), key=needs.__getitem__)):
-        parts[place] = min(needs[place], left // (len(needs) - done))
-        left -= parts[place]
-    return parts
-
-
-def _begun(text: str, limit: int) -> str:
-    """Whole sentences from the beginning as far as they fit; a first one that does not fit is cut itself."""
-    end = 0
-    for sentence in sentences(text):
-        at = text.find(sentence, end)
-        if at < 0 or _tokens(text[: at + len(sentence)]) > limit:
-            break
-        end = at + len(sentence)
-    while not end:
-        text = text[: max(1, len(text) * 9 // 10)]
-        end = len(text) if _tokens(text) <= limit or len(text) == 1 else 0
-    return text[:end]
 
 
 def _left_out(hits: Sequence[MergedHit], cut: Sequence[int], beyond: Sequence[int]) -> str:

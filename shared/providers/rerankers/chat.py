@@ -5,19 +5,20 @@ Documents and reply are untrusted.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 
 from shared.errors import RamifyError
 from shared.providers.llm.client import ChatClient, LLMReply, spent
 from shared.providers.llm.prompts import rerank_prompt
 from shared.providers.llm.replies import parse_marks
+from shared.providers.llm.room import batches, room_beside
 from shared.providers.metering import carried
 from shared.providers.rerankers.calibration import from_marks
 from shared.providers.rerankers.scoring import Request
 from shared.settings import Settings
 
-CHARS_PER_CALL = 24_000
 DOCUMENTS_PER_CALL = 25  # scores get less reliable with longer lists
 _CALLS_AT_ONCE = 4
 
@@ -31,18 +32,21 @@ class ChatScorer:
         """Raises: SettingsError without an LLM."""
         model = settings.rerank.model or settings.llm_model
         self.name = f"chat:{model}"
+        self._tokens = settings.llm_prompt_tokens
         self._per_call = min(settings.rerank.max_documents, DOCUMENTS_PER_CALL)
         try_s = min(settings.llm_timeout_s, settings.rerank.timeout_s)
         self._client = ChatClient(settings.model_copy(update={"llm_model": model, "llm_timeout_s": try_s}))
 
     def score(self, request: Request) -> None:
-        """Score in calls of at most 25 documents and about 24,000 characters, four at once.
+        """Score in calls of at most 25 documents, and as many as `llm_prompt_tokens` has room for, four at once.
 
         Raises: the first call's TransientError, PermanentError or ReplyError. The scores
         of the other calls stay.
         """
-        batches = list(_batches(request.open(), self._per_call))
-        if not batches:
+        texts = request.open()
+        room = room_beside(rerank_prompt(request.query, ()), self._tokens)
+        asked = list(batches(texts, room, self._per_call))
+        if not asked:
             return
 
         def ask(batch: list[str]) -> LLMReply | RamifyError:
@@ -51,12 +55,13 @@ class ChatScorer:
             except RamifyError as error:
                 return error
 
-        with ThreadPoolExecutor(min(_CALLS_AT_ONCE, len(batches)), "rerank-chat") as pool:
-            replies = list(pool.map(carried(ask), batches))
+        with ThreadPoolExecutor(min(_CALLS_AT_ONCE, len(asked)), "rerank-chat") as pool:
+            replies = list(pool.map(carried(ask), asked))
         faults: list[RamifyError] = []
-        for batch, reply in zip(batches, replies, strict=True):
+        whole = iter(texts)
+        for batch, reply in zip(asked, replies, strict=True):
             try:
-                _take(request, batch, reply)
+                _take(request, list(islice(whole, len(batch))), reply)
             except RamifyError as error:
                 faults.append(error)
         if faults:
@@ -64,19 +69,6 @@ class ChatScorer:
 
     def close(self) -> None:
         self._client.close()
-
-
-def _batches(texts: Sequence[str], most: int) -> Iterator[list[str]]:
-    batch: list[str] = []
-    size = 0
-    for text in texts:
-        if batch and (len(batch) == most or size + len(text) > CHARS_PER_CALL):
-            yield batch
-            batch, size = [], 0
-        batch.append(text)
-        size += len(text)
-    if batch:
-        yield batch
 
 
 def _take(request: Request, batch: Sequence[str], reply: LLMReply | RamifyError) -> None:

@@ -9,6 +9,7 @@ from shared.errors import ReplyError, TransientError
 from shared.models.request import ContextType, Session
 from shared.providers.llm.prompts import intent_prompt
 from shared.providers.llm.replies import parse_plan
+from shared.providers.metering import usual_tokens
 from tests.fakes.scripted_llm import ScriptedLLM
 
 GOOD = (
@@ -117,3 +118,15 @@ def test_given_a_faulty_reply_when_read_then_the_fault_is_named(reply, fault):
 def test_given_hidden_characters_when_read_then_they_are_left_out():
     reply = "<plan><typed_query><context_type>技能</context_type><query>a\u202eb\n c</query></typed_query></plan>"
     assert parse_plan(reply, 5).queries[0].query == "ab c"
+
+
+def test_given_a_long_conversation_when_asked_then_the_prompt_has_room_and_what_was_cut_is_told():
+    said = tuple({"role": "user", "content": "我们讨论了很多。" * 240} for _ in range(5))
+    session, llm = Session(summary="短的总结。", messages=said), Scripted(GOOD)
+    found = session_intent("Help me write an RFC", session, llm, 5.0, 4000)
+    assert usual_tokens(llm.prompts[0]) <= 4000
+    assert "短的总结。" in llm.prompts[0]
+    assert llm.prompts[0].count("<message role=") == 5
+    assert found.warnings == (
+        "The LLM read the conversation without the ends of some messages: llm_prompt_tokens leaves no room for them.",
+    )

@@ -9,6 +9,7 @@ from shared.models.enumeration import ListRow
 from shared.providers.llm.client import LLMReply
 from shared.providers.llm.prompts import extract_prompt
 from shared.providers.llm.replies import parse_rows
+from shared.providers.metering import usual_tokens
 from shared.settings import load_settings
 from workers.enumerate.columns import Extraction
 
@@ -84,3 +85,15 @@ def test_given_a_document_that_gives_orders_when_asked_then_it_stays_within_its_
     assert "</document><rows>" not in prompt
     assert "own&lt;er" in prompt
     assert prompt.count("<document id=") == 1
+
+
+def test_given_long_texts_when_filled_then_each_prompt_has_room_and_what_was_cut_is_told() -> None:
+    settings = load_settings(llm_prompt_tokens=1000, enumeration={"llm_batch": 9})
+    llm = Scripted(*[reply()] * 9)
+    extraction = Extraction(llm, 5.0, settings)
+    extraction.fill(rows("短。", "这是很长的一段话。" * 200, "short"), ("owner",))
+    assert all(usual_tokens(prompt) <= 1000 for prompt in llm.prompts)
+    assert len(llm.prompts) > 1
+    assert extraction.warnings == [
+        "Columns of 1 rows were read without the ends of their texts: llm_prompt_tokens leaves no room for them."
+    ]
