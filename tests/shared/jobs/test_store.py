@@ -12,7 +12,7 @@ import redis
 from shared.errors import RamifyError
 from shared.jobs import STOPPED, TERMINAL, TRANSITIONS, Job, JobReader, JobStore, State, new_id
 from shared.jobs.admission import Enqueued, EnqueueResult
-from shared.jobs.ingests import ItemDone, Turn
+from shared.jobs.ingests import ItemDone, NextItems
 from shared.jobs.keys import ACTIVE, JobKeys
 from shared.jobs.note import Note
 from shared.models import (
@@ -84,7 +84,7 @@ def bring_to(store: JobStore, job: Job, state: State) -> None:
         STEPS[step](store, job)
 
 
-def walked(store: JobStore, job: Job) -> Turn:
+def walked(store: JobStore, job: Job) -> NextItems:
     """The one item of an ingest without files is done."""
     done = ItemDone(IngestReport(item="0"))
     return store.ingests.record(job.id, "0", done, job.request, Note())
