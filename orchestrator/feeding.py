@@ -49,7 +49,8 @@ class PushedDocument(Model):
         content = self.content.encode("utf-8", "replace") if isinstance(self.content, str) else self.content
         return RawDocument(
             source=source, path=f"{source}/{self.path or self.id}", identity=pushed_identity(source, self.id),
-            suffix=self.suffix.lower(), content=content, namespace=namespace, tenant=tenant, metadata=self.metadata,
+            suffix=self.suffix.lower(), content=content, namespace=namespace, tenant=tenant, whole=True,
+            metadata=self.metadata,
         )  # fmt: skip
 
 

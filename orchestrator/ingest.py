@@ -17,7 +17,7 @@ from orchestrator.outage import Outage
 from orchestrator.submitting import Submitter
 from shared.connections.heartbeat import workers
 from shared.contract import Queue
-from shared.errors import IngestUnderWayError, NotRunningError, RamifyError
+from shared.errors import IngestUnderWayError, InputError, NotRunningError, RamifyError
 from shared.files.walk import checked_root
 from shared.jobs import JobReader, JobStore, new_id, reachable
 from shared.models import Cost, DocumentOutcome, Filters, JobRequest, JobStatus
@@ -31,6 +31,8 @@ from shared.tenants import checked_name
 #: Seconds without any change of an open job after which nobody waits for it any more.
 SILENCE_S = 300.0
 _POLL_S = 0.15
+#: Seconds that a job may take at most.
+_LONGEST_S = 86_400
 _MOST_SHOWN = 3
 
 
@@ -57,7 +59,7 @@ class Progress(Model):
 
 @dataclass(frozen=True)
 class IngestOptions:
-    """What holds for one ingest. Raises: InputError when the namespace is no name."""
+    """What holds for one ingest. Raises: InputError when the namespace is no name, or the deadline no time."""
 
     tenant: str
     namespace: str = "default"
@@ -66,6 +68,9 @@ class IngestOptions:
 
     def __post_init__(self) -> None:
         checked_name("namespace", self.namespace)
+        if self.deadline_s is not None and not 0 < self.deadline_s <= _LONGEST_S:
+            fix = f"give more than 0 and at most {_LONGEST_S} seconds"
+            raise InputError("deadline", str(self.deadline_s), fix)
 
 
 class Ingesting:

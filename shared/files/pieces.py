@@ -27,12 +27,16 @@ GROUP_FILES = 500
 
 
 class FilePiece(NamedTuple):
-    """Some of a file's bytes, where they begin, and the lines before them; `fault` says why they were left out."""
+    """Some of a file's bytes, where they begin, and the lines before them; `fault` says why they were left out.
+
+    `whole`: the file has no other piece.
+    """
 
     line_offset: int
     content: bytes
     fault: str = ""
     start: int = 0
+    whole: bool = False
 
 
 class FileUnit(NamedTuple):
@@ -78,6 +82,7 @@ def _raw(found: FoundFile, piece: FilePiece, tenant: str, namespace: str) -> Raw
         namespace=namespace,
         tenant=tenant,
         line_offset=piece.line_offset,
+        whole=piece.whole,
     )
 
 
@@ -101,33 +106,33 @@ def _whole(file: Path, max_bytes: int) -> Iterator[FilePiece]:
             size = max(size, len(content))
             yield FilePiece(0, b"", f"has {size} bytes, more than chunking.max_document_bytes ({max_bytes}): split it")
         else:
-            yield FilePiece(0, content)
+            yield FilePiece(0, content, whole=True)
 
 
 def _parts(file: Path, max_bytes: int, units: Callable[[BinaryIO, int], Iterator[FileUnit]]) -> Iterator[FilePiece]:
     """Whole units in pieces of up to PIECE_BYTES, or of one longer unit; a fault for a unit over `max_bytes`."""
     most = min(PIECE_BYTES, max_bytes)
     with _opened(file) as handle:
-        before, number, start = 0, 0, 0
+        before, number, start, whole = 0, 0, 0, True
         waiting: list[bytes] = []
         size = 0
         for content, lines in units(handle, max_bytes):
             fits = len(content) <= max_bytes
             if waiting and (size + len(content) > most or not fits):
                 yield FilePiece(before, b"".join(waiting), start=start)
-                waiting, size, before, start = [], 0, number, start + size
+                waiting, size, before, start, whole = [], 0, number, start + size, False
             number += lines
             if fits:
                 waiting.append(content)
                 size += len(content)
                 continue
             before = number  # where it begins does not matter: a file with a fault is read whole
-            first = number - lines
+            first, whole = number - lines, False
             yield FilePiece(
                 first, b"", f"line {first + 1}: has more than chunking.max_document_bytes ({max_bytes}): split it"
             )
         if waiting or not number:
-            yield FilePiece(before, b"".join(waiting), start=start)
+            yield FilePiece(before, b"".join(waiting), start=start, whole=whole)
 
 
 def _lines(handle: BinaryIO, max_bytes: int) -> Iterator[FileUnit]:

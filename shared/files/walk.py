@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from shared.errors import InputError
 from shared.files.found import BAD_NAME, FoundFile, is_text, open_path, printable
 from shared.files.passed_over import EXTRA, PassedOver, has_reader, missing_package, no_reader
-from shared.models.ingest import CODE_SUFFIXES
 
 #: Folders in one another; Python walks them by recursion, and 1,000 end it.
 _MAX_DEPTH = 100
@@ -37,6 +36,7 @@ def discover(paths: Sequence[Path]) -> tuple[list[FoundFile], list[str]]:
         root = checked_root(path)
         for file in _walk(root, passed) if root.is_dir() else (root,):
             found.setdefault(file, FoundFile(root, file))
+    _note_empty(found, passed)
     return sorted(found.values(), key=lambda item: (str(item.source), str(item.file))), passed.sentences()
 
 
@@ -74,6 +74,7 @@ def discover_changed(root: Path, changed: Sequence[Path]) -> tuple[list[FoundFil
             found |= {file: FoundFile(root, file) for file in _walk(path, passed)}
         elif path.is_file() and has_reader(path.suffix.lower()) and not missing_package(path.suffix.lower()):
             found[path] = FoundFile(root, path)
+    _note_empty(found, passed)
     return sorted(found.values(), key=lambda item: str(item.file)), gone, passed.sentences()
 
 
@@ -159,20 +160,21 @@ def _files_of(folder: Path, entries: Sequence[os.DirEntry[str]], passed: PassedO
             continue
         if not has_reader(suffix) or missing_package(suffix):
             passed.without_reader[suffix] += 1
-        elif suffix not in CODE_SUFFIXES and _is_empty(entry):
-            passed.empty.append(file)
         elif reason := _fault_of(file, entry):
             passed.append(f"{printable(file)}: {reason}")
         else:
             yield file
 
 
-def _is_empty(entry: os.DirEntry[str]) -> bool:
-    try:
-        found = entry.stat(follow_symlinks=False)
-    except OSError:
-        return False
-    return stat.S_ISREG(found.st_mode) and not found.st_size
+def _note_empty(files: Iterable[Path], passed: PassedOver) -> None:
+    """Empty files are named, and found all the same: what the store has of them is to go."""
+    for file in files:
+        try:
+            found = file.lstat()
+        except OSError:
+            continue
+        if stat.S_ISREG(found.st_mode) and not found.st_size:
+            passed.empty.append(file)
 
 
 def _fault_of(file: Path, entry: os.DirEntry[str]) -> str:

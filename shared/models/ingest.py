@@ -43,7 +43,8 @@ class RawDocument(Model):
 
     `identity` makes ids stable (the absolute path); `path` is what a person reads; `source` is the root it was
     ingested from, the scope of a prune; `namespace` keeps corpora of a `tenant` apart. `line_offset` counts the lines
-    before this piece of a JSON Lines file or of a box of mail. `metadata`: what is known of it beside its bytes (title,
+    before this piece of a JSON Lines file or of a box of mail. `whole`: it is all of the file, so that what else
+    the store has of that is to go. `metadata`: what is known of it beside its bytes (title,
     date, tags, kind, fields of its own), which counts for more than what it says itself.
     """
 
@@ -57,6 +58,7 @@ class RawDocument(Model):
     namespace: str = "default"
     tenant: str = "default"
     line_offset: int = Field(default=0, ge=0)
+    whole: bool = False
     metadata: dict[str, Any] = Field(default_factory=dict)
 
 

@@ -45,7 +45,7 @@ class ChunkPoint(Model):
     other chunk has been searched for. `fields` are what its document says in lines of name and value, on its first
     chunk (see `shared.store.fields`). `unit` and `unit_size` say what it was read from (see `shared.store.units`).
     `between` is what of the document's text no chunk holds and follows this one, with its offset.
-    `size` is that of its document, on the first chunk.
+    `size` is that of its document, on the first chunk. `file_id` is the id of the file that its document is a part of.
     """
 
     chunk: Chunk
@@ -60,6 +60,7 @@ class ChunkPoint(Model):
     fields: tuple[str, ...] = ()
     unit: str = ""
     unit_size: int = Field(default=1, ge=1)
+    file_id: str = ""
     between: tuple[tuple[int, str], ...] = ()
     size: DocumentSize | None = None
 

@@ -115,6 +115,11 @@ class ChunkStore:
         """doc_id -> path of everything ingested from `source`."""
         return {payload["doc_id"]: payload["path"] for payload in self._documents(schema.of_source(source))}
 
+    def parts_of(self, file_ids: Sequence[str]) -> dict[str, str]:
+        """doc_id -> path of the documents that were read from one of these files, where those have several."""
+        found = self._documents(models.Filter(must=[schema.one_of("file_id", file_ids)])) if file_ids else ()
+        return {payload["doc_id"]: payload["path"] for payload in found}
+
     def query(self, requests: Sequence[models.QueryRequest]) -> list[list[Hit]]:
         """Hits of each request, best first, ties by chunk id, in one batched call.
 

@@ -46,6 +46,7 @@ INDEXED = (
     IndexedField("ordinal", "integer"),
     IndexedField("pending", "integer"),
     IndexedField("unit", "keyword"),
+    IndexedField("file_id", "keyword"),
     IndexedField("fields", "keyword", prefix=True),
 )
 #: What of a chunk only lists read, off the stored payload: a hit would carry it through all of a search for nothing.
@@ -83,6 +84,7 @@ def payload_of(point: ChunkPoint, tenant: str) -> dict[str, Any]:
     payload |= {DOCUMENT: point.size.model_dump()} if point.size else {}
     payload |= {BETWEEN: packed(point.between)} if point.between else {}
     payload |= {"unit": point.unit, "unit_size": point.unit_size} if point.unit else {}
+    payload |= {"file_id": point.file_id} if point.file_id else {}
     if chunk.date is not None:
         try:
             payload["day"] = date.fromisoformat(chunk.date).toordinal()

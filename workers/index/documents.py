@@ -39,6 +39,7 @@ class Document(Model):
     `places` are offsets in the text at which a page, slide or range of rows begins, each with its name, and `boxes`
     those of the lines of pages.
 
+    `file_id`: the id of the file that it is one of several documents of.
     `fields` are the entries of its fields (`shared.store.fields`).
     `kind` is empty where it does not say: its folder decides (`workers.index.metadata`).
     """
@@ -49,6 +50,7 @@ class Document(Model):
     text: str
     markup: Markup
     source: str
+    file_id: str = ""
     namespace: str = "default"
     date: str | None = None
     tags: tuple[str, ...] = ()
@@ -64,6 +66,7 @@ class Document(Model):
         """The document of a file, or of the part of it with its own `identity`; `fields` say what was read of it."""
         return cls(
             doc_id=document_id(identity or raw.identity, raw.namespace, raw.tenant),
+            file_id=file_id(raw) if identity else "",
             source=prune_scope(raw.source, raw.namespace),
             namespace=raw.namespace,
             **{"path": raw.path, **fields},
@@ -88,6 +91,11 @@ class Document(Model):
             **{name: getattr(self, name) for name in ("doc_id", "path", "title", "date", "tags", "namespace")},
             **fields,
         )
+
+
+def file_id(raw: RawDocument) -> str:
+    """The id of a file: that of its document, where it has only one."""
+    return document_id(raw.identity, raw.namespace, raw.tenant)
 
 
 def document_id(identity: str, namespace: str, tenant: str) -> str:

@@ -31,6 +31,7 @@ from workers.index.documents import (
     Markup,
     document_hash,
     document_id,
+    file_id,
     prune_scope,
     with_known_origin,
 )
@@ -50,6 +51,8 @@ _LANGUAGE_CHARS = 2000
 _CHUNKS = 20_000
 #: Seconds between two flushes: they guard against a power cut, and cost more the more is stored.
 FLUSH_S = 10.0
+#: A file and what was read of it.
+ReadItems = tuple[RawDocument, Sequence[Document | DocumentOutcome]]
 TWICE = "its id stands more than once in this batch: the last one counts"
 
 
@@ -69,6 +72,17 @@ def last_of_each(read: Sequence[Document | DocumentOutcome]) -> tuple[list[Docum
     last = {item.doc_id: place for item, place in places}
     kept = [item for place, item in enumerate(read) if not isinstance(item, Document) or last[item.doc_id] == place]
     return kept, {item.doc_id for item, place in places if last[item.doc_id] > place}
+
+
+def last_of_whole(read: Sequence[ReadItems]) -> list[ReadItems]:
+    """`read` without the documents of a file that came whole again, later in the batch, and has them no more."""
+    last = {file_id(raw): {item.doc_id for item in items} for raw, items in read if raw.whole}
+    return [
+        (raw, [one for one in items if isinstance(one, DocumentOutcome) or one.doc_id in last[file_id(raw)]])
+        if raw.whole
+        else (raw, items)
+        for raw, items in read
+    ]
 
 
 def _is_below(path: str, shown: Collection[str]) -> bool:
@@ -100,6 +114,7 @@ def point_of(change: Change, chunk: Chunk, **fields: Any) -> ChunkPoint:
         chunk=chunk,
         document_hash=change.content_hash,
         source=change.document.source,
+        file_id=change.document.file_id,
         fields=() if chunk.ordinal else change.document.fields,
         size=None if chunk.ordinal else size_of(change.document, len(change.chunks)),
         **fields,
@@ -167,7 +182,9 @@ class Indexer:
             return split_known(self._store, hashes, self._sizes)
 
     def index(self, batch: Sequence[RawDocument]) -> tuple[list[DocumentOutcome], Cost]:
-        """Outcomes in the order of the batch (several for a JSONL file), and what the encoder cost.
+        """Outcomes in the order of the batch (several for a JSONL file), then what was removed; what the encoder cost.
+
+        Of a file that comes whole, what the store has and was not read of it is removed.
 
         What is written outlives this process on return, and a power cut after FLUSH_S or `finish`. What cannot be read
         or encoded is a failed outcome and keeps what the store has of it. A batch may be given again.
@@ -177,12 +194,12 @@ class Indexer:
             raise InputError("tenant", ", ".join(sorted(others)), f"this is the store of {self._store.tenant}")
         with timed("reading"):
             read_files = read_all(batch, self._sizes.max_document_bytes)
-            pieces = [(raw, with_given(raw, items)) for raw, items in read_files]
+            pieces = last_of_whole([(raw, with_given(raw, items)) for raw, items in read_files])
             units = units_of(pieces, self._sizes)
         read, twice = last_of_each([item for _, items in pieces for item in items])
         units = {doc_id: unit for doc_id, unit in units.items() if doc_id not in twice}
         documents = [item for item in read if isinstance(item, Document)]
-        done: dict[str, DocumentOutcome] = {}
+        done, removed = dict[str, DocumentOutcome](), list[DocumentOutcome]()
         cost = Cost()
         try:
             existing = self._encoders.existing()
@@ -192,6 +209,7 @@ class Indexer:
             with timed("chunking"):
                 changes = self._changes(documents, existing is not None, done)
             points, cost = self._encode(changes, existing, units)
+            removed = self._drop_stale(pieces) if existing else []
             self._write(changes, points)
             mark_units(self._store, units, list(done))
             for change in changes:
@@ -205,7 +223,7 @@ class Indexer:
             if outcome.doc_id in twice:
                 reason = "; ".join(filter(None, (outcome.reason, TWICE)))
                 outcomes[number] = outcome.model_copy(update={"reason": reason})
-        return outcomes, cost
+        return [*outcomes, *removed], cost
 
     def remove(self, source: str, namespace: str, identities: Collection[str]) -> list[DocumentOutcome]:
         """Remove the documents of files, of all files below folders, or of other identities. Returns the removed.
@@ -221,7 +239,7 @@ class Indexer:
             known = self._store.documents(prune_scope(source, namespace))
             gone = {doc_id: path for doc_id, path in known.items() if doc_id in ids or _is_below(path, shown)}
             others = self._store.origins([doc_id for doc_id in ids if doc_id not in gone])
-            gone |= {doc_id: path for doc_id, (_, path) in others.items()}
+            gone |= {doc_id: path for doc_id, (_, path) in others.items()} | self._store.parts_of(list(ids))
             return self._drop(gone)
 
     def finish(
@@ -343,6 +361,17 @@ class Indexer:
             if doc_id not in keep and path not in files and path.rpartition("#")[0] not in files
         }
         return self._drop(gone)
+
+    def _drop_stale(self, read: Sequence[ReadItems]) -> list[DocumentOutcome]:
+        """Remove what the store has of files that came whole and that is no more in them; what failed keeps it."""
+        whole = [(raw, items) for raw, items in read if raw.whole and all(isinstance(one, Document) for one in items)]
+        kept = {one.doc_id for _, items in whole for one in items}
+        files = [file_id(raw) for raw, _ in whole]
+        with self._writing:
+            stored = self._store.parts_of(files)
+            alone = self._store.origins([one for one in files if one not in kept])
+            stored |= {doc_id: path for doc_id, (_, path) in alone.items()}
+            return self._drop({doc_id: path for doc_id, path in stored.items() if doc_id not in kept})
 
     def _drop(self, gone: Mapping[str, str]) -> list[DocumentOutcome]:
         """Delete documents: id -> path."""

@@ -301,6 +301,48 @@ def test_given_pushed_documents_when_changed_and_deleted_then_the_corpus_follows
         ramify.upsert([], source="/etc")
 
 
+def test_given_a_pushed_box_of_mail_when_pushed_shorter_emptied_or_deleted_then_its_messages_follow(
+    ramify: Ramify, pool: IndexPool
+) -> None:
+    mails = [f"From a@b Mon Nov 23 04:00:00 2026\nMessage-ID: <{n}@x>\nSubject: S{n}\n\nvacuum\n\n" for n in range(5)]
+    box = {"id": "mb", "suffix": ".mbox"}
+
+    def removed(job_id: str) -> int:
+        return ramify.wait(job_id).ingest.removed  # type: ignore[union-attr]
+
+    def push(count: int) -> str:
+        return ramify.upsert([box | {"content": "".join(mails[:count])}], source="wiki")
+
+    with pool.serving():
+        assert removed(push(5)) == 0
+        assert removed(push(2)) == 3
+        assert pool.paths() == ["wiki/mb#0@x", "wiki/mb#1@x"]
+        assert removed(ramify.delete(["mb"], source="wiki")) == 2
+        push(5)
+        assert removed(push(0)) == 5
+    assert pool.paths() == []
+
+
+def test_given_a_file_that_was_emptied_when_ingested_again_then_its_text_is_gone(
+    ramify: Ramify, pool: IndexPool, notes: Path
+) -> None:
+    with pool.serving():
+        list(ramify.ingest(notes))
+        before = pool.paths()
+        write(notes / "1.md", "")
+        outcomes = [out for step in ramify.ingest(notes) for out in step.outcomes]
+    assert [out.path for out in outcomes if out.status == "removed"] == ["notes/1.md"]
+    assert set(before) - set(pool.paths()) == {"notes/1.md"}
+
+
+@pytest.mark.parametrize("deadline_s", [-5.0, 0.0, float("nan"), 1e9])
+def test_given_a_deadline_that_is_none_when_ingested_then_it_is_refused_in_a_sentence(
+    ramify: Ramify, notes: Path, deadline_s: float
+) -> None:
+    with pytest.raises(InputError, match="at most 86400 seconds"):
+        ramify.start_ingest(notes, deadline_s=deadline_s)
+
+
 def test_given_files_that_changed_when_these_are_ingested_then_no_other_is_looked_at(
     ramify: Ramify, pool: IndexPool, notes: Path
 ) -> None:

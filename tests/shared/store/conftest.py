@@ -21,7 +21,7 @@ from tests.fakes.stores import StoreInPlace
 
 REAL_SERVER = os.environ.get("RAMIFY_TEST_QDRANT_URL", "")
 DIM = 8
-POINT_FIELDS = ("document_hash", "source", "pending", "unfollowed", "sought", "unit", "unit_size", "fields")
+POINT_FIELDS = ("document_hash", "source", "pending", "unfollowed", "sought", "unit", "unit_size", "fields", "file_id")
 ENCODER = Bm25Encoder(20.0)
 MakePoint = Callable[..., ChunkPoint]
 

@@ -55,6 +55,7 @@ WAYS = {
     "mark_finished": ["self", "state"],
     "optimize": ["self"],
     "origins": ["self", "doc_ids"],
+    "parts_of": ["self", "file_ids"],
     "query": ["self", "requests"],
     "read": ["self", "flt", "fields", "start", "stop"],
     "scroll": ["self", "flt", "batch"],

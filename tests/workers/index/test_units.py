@@ -160,3 +160,56 @@ def test_given_an_ingest_killed_before_its_end_when_finished_by_the_next_then_al
     assert {hit.path: hit.backlinks for page in store.scroll(None) for hit in page if hit.path == "notes/b.md"} == {
         "notes/b.md": 1
     }
+
+
+def whole(name: str, text: str) -> RawDocument:
+    return raw(name, text).model_copy(update={"whole": True})
+
+
+def said(indexer: Indexer, *batch: RawDocument) -> list[tuple[str, str]]:
+    return sorted((out.path, out.status.value) for out in indexer.index(batch)[0])
+
+
+def test_given_a_file_of_several_documents_when_it_comes_again_with_fewer_then_the_others_go(
+    indexer: Indexer, store: ChunkStore
+) -> None:
+    indexer.index([whole("c.jsonl", jsonl("x", "y", "z")), whole("d.jsonl", jsonl("other"))])
+    assert said(indexer, whole("c.jsonl", jsonl("x", "y"))) == [
+        ("notes/c.jsonl#0", "unchanged"), ("notes/c.jsonl#1", "unchanged"), ("notes/c.jsonl#2", "removed"),
+    ]  # fmt: skip
+    assert sorted(store.documents(ROOT).values()) == ["notes/c.jsonl#0", "notes/c.jsonl#1", "notes/d.jsonl#0"]
+
+
+def test_given_two_forms_of_a_file_in_one_batch_when_indexed_then_the_last_one_counts(
+    indexer: Indexer, store: ChunkStore
+) -> None:
+    indexer.index([whole("c.jsonl", jsonl("x", "y")), whole("c.jsonl", jsonl("z"))])
+    assert list(store.documents(ROOT).values()) == ["notes/c.jsonl#0"]
+
+
+def test_given_a_piece_or_a_bad_line_when_indexed_then_nothing_of_the_file_goes(
+    indexer: Indexer, store: ChunkStore
+) -> None:
+    indexer.index([whole("c.jsonl", jsonl("x", "y"))])
+    indexer.index([raw("c.jsonl", jsonl("x"))])
+    indexer.index([whole("c.jsonl", jsonl("x") + "{bad\n")])
+    assert len(store.documents(ROOT)) == 2
+
+
+def test_given_lines_with_paths_of_their_own_when_their_file_is_removed_then_they_go(
+    indexer: Indexer, store: ChunkStore
+) -> None:
+    lines = "".join(json.dumps({"id": n, "text": "x", "url": f"http://a/{n}"}) + "\n" for n in range(3))
+    indexer.index([whole("c.jsonl", lines)])
+    assert len(indexer.remove(ROOT, "default", [f"{ROOT}/c.jsonl"])) == 3
+    assert store.documents(ROOT) == {}
+
+
+@pytest.mark.parametrize("name", ["a.md", "a.py", "a.csv", "a.jsonl"])
+def test_given_a_file_that_became_empty_when_indexed_then_what_it_said_is_removed(
+    indexer: Indexer, store: ChunkStore, name: str
+) -> None:
+    old = {"a.csv": "a,b\n1,2\n", "a.jsonl": jsonl("x", "y")}.get(name, "x = 1\n")
+    indexer.index([whole(name, old)])
+    assert {status for _, status in said(indexer, whole(name, ""))} == {"removed"}
+    assert store.documents(ROOT) == {}
