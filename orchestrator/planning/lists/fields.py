@@ -233,7 +233,7 @@ class FieldTaker:
     def _take(self, group: FieldGroup, spelt: list[str], start: int, end: int, *, negated: bool = False) -> bool:
         """Ask for the values that were spelt; False, and nothing is taken, for a bound and for "who"."""
         asked = any(compiled(_ASKED).fullmatch(each) and not group.names.of(each) for each in spelt)
-        if asked or compiled(_BOUND).match(self.sentence.text, end) or self._is_bound(spelt, start):
+        if asked or compiled(_BOUND).match(self.sentence.text, end) or self.is_bound(spelt, start):
             return False
         names: list[str] = []
         values: list[str] = []
@@ -254,7 +254,7 @@ class FieldTaker:
         self.append(meant, start, end, negated=negated)
         return True
 
-    def _is_bound(self, spelt: list[str], start: int) -> bool:
+    def is_bound(self, spelt: list[str], start: int) -> bool:
         """True for a number that others are compared with, behind a word that was not understood: "under 20"."""
         number = any(each[:1].isdecimal() for each in spelt)
         return number and compiled(_BOUND_BEFORE).search(self.sentence.text[:start]) is not None

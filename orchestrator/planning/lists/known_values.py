@@ -105,7 +105,8 @@ class KnownValues:
         """True for a whole word that says something and is no kind, tag, folder or bound itself."""
         text, taker = self._taker.text, self._taker
         says = end - start >= _LEAST_HAN if is_han(text[start]) else bool(terms(text[start:end]))
-        if not says or not taker.whole(end) or compiled(r"\s*<bound>").match(text, end):
+        bound = compiled(r"\s*<bound>").match(text, end) or taker.is_bound([text[start:end]], start)
+        if not says or not taker.whole(end) or bound:
             return False
         if taker.in_words(start) and not compiled(_FROM).search(text[:start]):
             return False

@@ -80,8 +80,10 @@ def nearly_lists(question: str, values: Values, scan: Scan) -> bool:
     """
     if not scan.unread or not (scan.found.kinds or scan.found.paths):
         return False
-    text, heads = Sentence(prepared(question).text).text, _Heads(values)
-    return heads.in_text(text) or (_says_more(scan) and heads.anywhere(text))
+    asked = prepared(question)
+    text, heads = Sentence(asked.text).text, _Heads(values)
+    named = _says_more(scan) or not (asked.asking or asked.stated)
+    return heads.in_text(text) or (named and heads.anywhere(text))
 
 
 def _says_more(scan: Scan) -> bool:
@@ -135,7 +137,7 @@ class _Heads:
         """True for a value in the plural that is asked for first: "which dogs were discharged"."""
         lead = compiled(_LEAD).match(text)
         start = lead.end() if lead else 0
-        known = self._values.at(text, start) if start else None
+        known = self._values.at(text, start)
         return known is not None and _is_plural(text[start : known.end]) and self._ends(text, known.end)
 
     def _in_front(self, text: str, place: int) -> bool:

@@ -130,6 +130,8 @@ class Surroundings:
         lead = compiled("(?:<tie_small>)*$").search(left)
         small = lead[0] if lead else ""
         verb = left.removesuffix(small)
+        if compiled("^(?:<denial_near>)").search(verb):
+            return None
         denied = compiled("<denies>").fullmatch(verb) is not None
         verb = "" if denied else verb
         alone = not verb or (len(verb) <= _MOST_HAN and not compiled("<untied>").search(verb))

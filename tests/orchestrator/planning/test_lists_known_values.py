@@ -273,6 +273,16 @@ def test_given_a_bound_with_its_field_or_unit_behind_when_read_then_the_numbers_
     assert part in warnings[0]
 
 
+def test_given_a_value_between_the_two_parts_of_a_denial_when_read_then_it_is_left_out() -> None:
+    assert understood("除周岚外经手的货单")[0] == ["kind = 货单", "not 经手人 = 周岚"]
+
+
+@pytest.mark.parametrize("question", ["票房大约26000元的演出", "演出里票房将近26000元的"])
+def test_given_an_amount_behind_an_unread_bound_when_read_then_it_is_no_value(question: str) -> None:
+    parts, unread, _ = choir(question)
+    assert (parts, "26000" in " ".join(unread)) == ([], True)
+
+
 @pytest.mark.parametrize("question", ["scores with roughly 20 copies", "scores with barely 20 copies"])
 def test_given_a_bound_that_is_not_understood_when_read_then_its_number_is_no_value(question: str) -> None:
     parts, unread, _ = choir(question)
