@@ -196,7 +196,8 @@ class ValuesRequest(Model):
 class Values(Model):
     """What exists under a filter: values with the number of their chunks, folders with a slash at their end.
 
-    `fields`: key of a field's name -> value as it is written -> documents. `truncated` names those of which only the
+    `fields`: key of a field's name -> value as it is written -> documents; `field_names`: the
+    key -> the name as documents write it. `truncated` names those of which only the
     most frequent values are here. `fields_unknown`: documents that were stored before fields were read. `code` counts
     the files of code among the `documents`.
     """
@@ -205,6 +206,7 @@ class Values(Model):
     tags: dict[str, int] = Field(default_factory=dict)
     folders: tuple[str, ...] = ()
     fields: dict[str, dict[str, int]] = Field(default_factory=dict)
+    field_names: dict[str, str] = Field(default_factory=dict)
     fields_unknown: int = 0
     truncated: tuple[str, ...] = ()
     index_version: int = 0

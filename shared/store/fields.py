@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from qdrant_client import models
 
-from shared.language.text import value_key
+from shared.language.text import plain, value_key
 from shared.models.enumeration import FieldFilter
 
 #: The payload field.
@@ -46,6 +46,16 @@ def counted(stored: Mapping[str, int]) -> dict[str, dict[str, int]]:
             values = found.setdefault(value_key(name), {})
             values[value] = values.get(value, 0) + documents
     return found
+
+
+def spellings(stored: Mapping[str, int]) -> dict[str, str]:
+    """Key of a name -> the name as most documents write it, folded."""
+    found: dict[str, dict[str, int]] = {}
+    for each, documents in stored.items():
+        for name, _ in entries([each]):
+            spelt = found.setdefault(value_key(name), {})
+            spelt[plain(name)] = spelt.get(plain(name), 0) + documents
+    return {key: max(spelt, key=lambda name: (spelt[name], name)) for key, spelt in found.items()}
 
 
 def condition(wanted: FieldFilter) -> models.Filter:

@@ -138,6 +138,7 @@ class ValueCache:
             tags=tags,
             folders=folders(paths),
             fields=fields.counted(entries),
+            field_names=fields.spellings(entries),
             fields_unknown=store.count(models.Filter(must=[under, fields.never_looked_for()])),
             truncated=tuple(names[name] for name, values in found.items() if len(values) > self._limit),
             index_version=version,

@@ -186,7 +186,7 @@ def _keep(
     values = unique([value for value in group.names.known if fits(value)]) or (spelt,)
     wanted = FieldFilter(names=group.first, values=values, negated=is_negated(sentence, begun))
     named.fields.append(wanted)
-    named.read_as.append(f"{spelt}: {field_part(wanted)}")
+    named.read_as.append(f"{spelt}: {field_part(wanted.model_copy(update={'names': group.spelt}))}")
     sentence.take(begun, end)
 
 

@@ -60,6 +60,11 @@ class FieldGroup:
         return tuple(self._rows[0])
 
     @property
+    def spelt(self) -> tuple[str, ...]:
+        """The same as documents write them."""
+        return self._known.spelt(self.first)
+
+    @property
     def prominent(self) -> bool:
         """True when it is a usual field of these documents."""
         return any(self._known.prominent(key) for key in self.first)
@@ -87,6 +92,7 @@ class KnownFields:
 
     def __init__(self, values: Values) -> None:
         self._values, self._documents = values.fields, values.documents
+        self._spelt = values.field_names
         self.truncated = "fields" in values.truncated
         self.groups: dict[str, FieldGroup] = {}
         self.concepts: dict[str, FieldGroup] = {}
@@ -147,6 +153,10 @@ class KnownFields:
             for stem, *patterns in _verbs_of(key):
                 if stem in text:
                     yield self.groups[key], *patterns  # type: ignore[misc]
+
+    def spelt(self, keys: Iterable[str]) -> tuple[str, ...]:
+        """Names as documents write them: "species" for the key "specy"."""
+        return unique([self._spelt.get(key, key) for key in keys])
 
     def values(self, key: str) -> dict[str, int]:
         """Value -> documents of a field."""

@@ -260,7 +260,10 @@ class FieldTaker:
         return number and compiled(_BOUND_BEFORE).search(self.sentence.text[:start]) is not None
 
     def told(self, spelt: list[str], meant: Meant) -> None:
-        self._named.read_as.append(f"{', '.join(spelt)}: {_told(meant)}")
+        self._named.read_as.append(f"{', '.join(spelt)}: {self._told(meant)}")
+
+    def _told(self, meant: Meant) -> str:
+        return f"{' or '.join(self.known.spelt(meant.names))} = {' or '.join(meant.values)}"
 
     @staticmethod
     def _doubtful(group: FieldGroup, meant: Meant, spelt: str) -> bool:
@@ -270,7 +273,7 @@ class FieldTaker:
 
     def _unknown(self, group: FieldGroup, spelt: str) -> None:
         if not self.known.truncated:
-            self._named.unknown.append((group.first[0], spelt, group.near(spelt)))
+            self._named.unknown.append((group.spelt[0], spelt, group.near(spelt)))
 
     def _put(self, group: FieldGroup, values: tuple[str, ...], start: int, end: int, *, negated: bool) -> None:
         self.append(Meant(group.first, values), start, end, negated=negated)
@@ -285,7 +288,7 @@ class FieldTaker:
         negated = negated or begun < start or denied_behind(self.sentence.text, end)
         if not negated and meant.values and (near := compiled(_DENIAL_NEAR).search(self.sentence.text[:begun])):
             self._named.left.append(" ".join(self.sentence.text[near.start() : end].replace(GAP, " ").split()))
-            self._named.read_as[:] = [each for each in self._named.read_as if not each.endswith(_told(meant))]
+            self._named.read_as[:] = [each for each in self._named.read_as if not each.endswith(self._told(meant))]
             self.sentence.take(near.start(), end)
             return
         wanted = FieldFilter(names=meant.names, values=meant.values, negated=negated)
@@ -297,7 +300,3 @@ class FieldTaker:
                 begun = joint.start("joint")
         self._named.fields.append(wanted)
         self.sentence.take(begun, end)
-
-
-def _told(meant: Meant) -> str:
-    return f"{' or '.join(meant.names)} = {' or '.join(meant.values)}"

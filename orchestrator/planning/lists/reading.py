@@ -112,7 +112,8 @@ def read_question(question: str, filters: Filters, values: Values, today: date) 
         return Reading(warnings=(told("list_either", (question.strip(),), question),))
     content = ContentReader(sentence, kinds, tags, named)
     unread = unique([*named.left, *named_runs(content.unread, sentence, question)])
-    named.fields = _joined(named.fields, known)
+    joined = _joined(named.fields, known)
+    named.fields = [one.model_copy(update={"names": known.spelt(one.names)}) for one in joined]
     scan = _scan(filters, named, content).model_copy(
         update={"counting": counting, "index_version": values.index_version, "unread": unread}
     )

@@ -16,7 +16,7 @@ T = TypeVar("T", bound=Hashable)
 #: Stands where something was taken out.
 GAP = "\x1f"
 #: What a value describes at the end of a question, whatever kind it is of: 张三演的戏有哪些.
-FIELD_NOUN = rf"(?P<noun><field_noun>)(?= *(?:(?:<head_tail>|<tail>|{GAP}) *)*$)"
+FIELD_NOUN = rf"(?P<noun><field_noun>)(?=(?:<head_tail>|<tail>|{GAP})*+$)"
 #: Stands before the number of a quoted text.
 HOLD = "\ue000"
 MAX_CHARS = 1000
