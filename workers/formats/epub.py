@@ -14,6 +14,9 @@ from workers.formats.archive import checked_archive, member
 from workers.formats.html import title_of, tree_of, whole_text
 from workers.formats.parsed import FilePart, FormatError, Parsed, joined
 
+#: What `epub:type` says of pages that are no chapters, and of those that are.
+_FRONT = frozenset({"titlepage", "cover", "frontmatter", "toc", "copyright-page", "halftitlepage"})
+_CHAPTERS = frozenset({"bodymatter", "chapter", "part", "preface", "introduction", "prologue", "foreword"})
 _CONTAINER = "META-INF/container.xml"
 
 
@@ -33,11 +36,21 @@ def parse(content: bytes, name: str) -> Parsed:
 def _chapters(archive: ZipFile, path: str, book: Any) -> Iterator[FilePart]:
     items = {item.get("id"): item.get("href", "") for item in book.iterfind(".//{*}manifest/{*}item")}
     spine = [items.get(ref.get("idref"), "") for ref in book.iterfind(".//{*}spine/{*}itemref")]
-    for number, href in enumerate(spine, start=1):
+    number = 0
+    for href in spine:
         content = member(archive, posixpath.normpath(posixpath.join(posixpath.dirname(path), unquote(href))))
         if content.strip():
-            name = title_of(tree_of(content))
-            yield FilePart(whole_text(content), f"chapter {number}{f' ({name})' if name else ''}")
+            tree = tree_of(content)
+            name, front = title_of(tree), _is_front(tree)
+            number += not front
+            place = f"{'front matter' if front else f'chapter {number}'}{f' ({name})' if name else ''}"
+            yield FilePart(whole_text(content), place)
+
+
+def _is_front(tree: Any) -> bool:
+    """True for a title page, a cover or a table of contents, as their sections are marked; no chapter of the book."""
+    kinds = {kind for each in tree.iter("body", "section", "nav") for kind in (each.get("epub:type") or "").split()}
+    return bool(kinds & _FRONT) and not kinds & _CHAPTERS
 
 
 def _xml(content: bytes, name: str) -> Any:

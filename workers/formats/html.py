@@ -19,6 +19,8 @@ _BLOCKS = frozenset({
 _HEADING = re.compile(r"h([1-6])$")
 #: The main text must have this share of all text, or the page is no article and is read whole.
 _LEAST_SHARE = 0.25
+#: A declaration of the document's type with definitions of its own in brackets.
+_SUBSET = re.compile(rb"\A([^\[]{0,2000}?<!DOCTYPE[^\[>]{0,500})\[[^\]]{0,20000}\]\s*>", re.IGNORECASE)
 _MAX_DEPTH = 250
 
 
@@ -48,6 +50,8 @@ def read_html(content: bytes | str, place: str = "") -> Parsed:
 def tree_of(content: bytes | str) -> lxml_html.HtmlElement:
     """The page as a tree; nothing is loaded. Raises: FormatError for an empty one."""
     parser = lxml_html.HTMLParser(no_network=True, remove_comments=True, remove_pis=True, huge_tree=False)
+    if isinstance(content, bytes):  # the parser takes the end of a subset for text
+        content = _SUBSET.sub(rb"\1>", content, count=1)
     try:
         tree = lxml_html.document_fromstring(content, parser=parser)
     except (etree.ParserError, etree.XMLSyntaxError, ValueError) as error:

@@ -11,6 +11,7 @@ from email.message import EmailMessage, Message
 from email.utils import parsedate_to_datetime
 from importlib import import_module
 from pathlib import PurePath
+from typing import cast
 
 from shared.models.ingest import CODE_SUFFIXES, FORMATS, TEXT_SUFFIXES
 from workers.formats.html import whole_text
@@ -74,6 +75,12 @@ def _attached(attachment: Message, name: str, level: int, place: str, notes: lis
         if level > _MAX_DEPTH:
             raise FormatError("is nested too deeply")
         yield from _parts(inner, level, where, notes)
+        return
+    if attachment.get_content_type() == "multipart/digest" and attachment.is_multipart():
+        if level > _MAX_DEPTH:
+            raise FormatError("is nested too deeply")
+        for number, part in enumerate(cast("list[Message]", attachment.get_payload())[:_MAX_ATTACHMENTS], 1):
+            yield from _attached(part, f"{name} {number}", level + 1, place, notes)
         return
     content = attachment.get_payload(decode=True)
     if not isinstance(content, bytes) or not content.strip():

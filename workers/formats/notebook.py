@@ -5,11 +5,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from html import unescape
+from importlib import import_module
 from typing import Any
 
-from workers.formats.parsed import FilePart, FormatError, Parsed, joined
+from workers.formats.parsed import FilePart, FormatError, Parsed, joined, tidy
 
 _OUTPUT_CHARS = 2_000
+#: Of a traceback its end, which names the error.
+_TRACE_CHARS = 1_000
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+_TAGS = re.compile(r"<[^<>]*>")
 _TICKS = re.compile(r"`++")
 
 
@@ -24,7 +30,8 @@ def parse(content: bytes, name: str) -> Parsed:
     if cells is None:
         raise FormatError("is no notebook: it has no list of cells")
     meta = book.get("metadata")
-    language = _text(((meta or {}).get("kernelspec") or {}).get("language")) if isinstance(meta, dict) else ""
+    kernel = meta.get("kernelspec") if isinstance(meta, dict) else None
+    language = _text(kernel.get("language")) if isinstance(kernel, dict) else ""
     return joined(_parts(cells, "".join(char for char in language if char.isalnum())))
 
 
@@ -51,13 +58,31 @@ def _parts(cells: list[Any], language: str) -> Iterator[FilePart]:
 
 
 def _outputs(outputs: Any) -> str:
-    parts = []
-    for output in outputs if isinstance(outputs, list) else ():
-        if isinstance(output, dict):
-            data = output.get("data")
-            parts.append(_text(output.get("text")) or (_text(data.get("text/plain")) if isinstance(data, dict) else ""))
+    listed = outputs if isinstance(outputs, list) else []
+    parts = [_output(output) for output in listed if isinstance(output, dict)]
     text = "\n".join(filter(None, parts))
     return text if len(text) <= _OUTPUT_CHARS else f"{text[:_OUTPUT_CHARS]}\n… (output cut)"
+
+
+def _output(output: dict[str, Any]) -> str:
+    """What was printed, the plain form of a result or else its HTML as text, or how an error ends."""
+    if output.get("output_type") in {"error", "pyerr"}:
+        trace = _COLOURS.sub("", _lines(output.get("traceback")))[-_TRACE_CHARS:]
+        error = ": ".join(filter(None, (_text(output.get("ename")), _text(output.get("evalue")))))
+        return "\n".join(filter(None, (trace, "" if error in trace else error)))
+    data = output.get("data")
+    if text := _text(output.get("text")) or (_text(data.get("text/plain")) if isinstance(data, dict) else ""):
+        return text
+    page = _text(data.get("text/html")) if isinstance(data, dict) else _text(output.get("html"))
+    return _shown(page) if page.strip() else ""
+
+
+def _shown(page: str) -> str:
+    try:
+        # it needs the extra `documents`, which notebooks do without
+        return str(import_module("workers.formats.html").whole_text(page))
+    except (FormatError, ImportError):
+        return tidy(unescape(_TAGS.sub(" ", page)))
 
 
 def _fenced(text: str, language: str) -> str:
@@ -69,3 +94,7 @@ def _text(value: Any) -> str:
     if isinstance(value, list):
         return "".join(part for part in value if isinstance(part, str))
     return value if isinstance(value, str) else ""
+
+
+def _lines(value: Any) -> str:
+    return "\n".join(line for line in value if isinstance(line, str)) if isinstance(value, list) else _text(value)

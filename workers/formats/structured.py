@@ -42,7 +42,7 @@ def parse(content: bytes, name: str) -> Parsed:
         raise FormatError("holds NUL characters: it is no text")
     suffix = PurePath(name).suffix.lower()
     if suffix == ".json":
-        return joined(_of_json(text))
+        return _of_json(text)
     lines = text.replace("\r\n", "\n").split("\n")
     return joined([FilePart("\n".join(_YamlText(lines) if suffix in {".yaml", ".yml"} else _toml(lines)))])
 
@@ -52,14 +52,17 @@ def rows(values: Sequence[Any], first: int) -> Parsed:
     return joined(_listed(values, (), 0, first))
 
 
-def _of_json(text: str) -> Iterator[FilePart]:
+def _of_json(text: str) -> Parsed:
     if not text.strip():
-        return
+        return joined(())
     try:
         value = json.loads(text)
-    except ValueError:  # with comments, of several values, or a template: its lines can be found all the same
-        yield FilePart(text)
-        return
+    except ValueError as error:  # with comments, of several values, or a template: its lines can be found all the same
+        return joined([FilePart(text)], notes=(f"is no valid JSON ({error}): read as plain text",))
+    return joined(_of_value(value))
+
+
+def _of_value(value: Any) -> Iterator[FilePart]:
     if isinstance(value, Mapping | list):
         yield from _shown(value, (), 0)
     else:

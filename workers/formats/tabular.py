@@ -26,7 +26,9 @@ def parse(content: bytes, name: str) -> Parsed:
         raise FormatError(f"cannot be read as rows ({error}): check its quotes") from None
     if not parts:
         raise FormatError("is empty")
-    return joined(parts)
+    unclosed = text.count('"') % 2 and not name.lower().endswith(".tsv")
+    note = "a quotation mark in it has no partner: rows may have run together"
+    return joined(parts, notes=(note,) if unclosed else ())
 
 
 def _rows(text: str, name: str) -> Iterator[tuple[int, list[str]]]:

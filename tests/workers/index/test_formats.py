@@ -412,6 +412,13 @@ def test_given_rows_below_one_head_when_cut_then_each_part_knows_its_rows() -> N
     assert rows["| pump 44 | Tom |"] == "sheet Assets, rows 42-46"
 
 
+def test_given_a_book_with_a_title_page_when_read_then_chapters_are_counted_behind_it() -> None:
+    page = '<html><body epub:type="frontmatter"><section epub:type="titlepage"><h1>Book</h1></section></body></html>'
+    (document,) = _read(".epub", _zip(**{**_EPUB, "OEBPS__1 .xhtml": page}))
+    assert isinstance(document, Document)
+    assert [place for _, place in document.places] == ["front matter (Book)", "chapter 1"]
+
+
 @pytest.mark.parametrize("day", ["2024-99-99", "abcd-ef-gh", "0000-00-00"])
 def test_given_a_day_that_is_none_when_read_then_it_is_left_out_and_told(day: str) -> None:
     (document,) = _read(

@@ -180,3 +180,37 @@ def test_given_lines_of_records_when_read_then_they_are_rows_and_a_bad_one_is_na
     assert isinstance(found, Document)
     assert "| level | msg |\n| --- | --- |\n| warn | pump 0 |" in found.text
     assert found.places[0][1] == "items 101-120"
+
+
+def test_given_outputs_of_errors_and_pages_when_a_notebook_is_read_then_their_text_stands_in_it() -> None:
+    error = {"output_type": "error", "ename": "KeyError", "evalue": "'Marabou'", "traceback": ["\x1b[31mTrace\x1b[0m"]}
+    page = {"output_type": "display_data", "data": {"text/html": ["<b>Depot</b> 991"]}}
+    cell = {"cell_type": "code", "source": "x", "outputs": [error, page]}
+    book = json.dumps({"cells": [cell], "metadata": {"kernelspec": "odd"}})
+    (found,) = documents("a.ipynb", book.encode())
+    assert "Trace\nKeyError: 'Marabou'\nDepot 991" in found.text
+
+
+def test_given_a_digest_when_read_then_its_messages_are() -> None:
+    inner = "".join(f"--b\n\nSubject: Inner {n}\n\nbody {n}\n\n" for n in (1, 2))
+    outer = "Subject: Outer\nMIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=a\n\n--a\n\nhello\n\n"
+    text = f"{outer}--a\nContent-Type: multipart/digest; boundary=b\n\n{inner}--b--\n--a--\n"
+    (found,) = documents("a.eml", text.encode())
+    assert all(line in found.text for line in ("Inner 1", "body 1", "Inner 2", "body 2"))
+    assert not found.notes
+
+
+@pytest.mark.parametrize(("name", "content"), [("a.json", '{"a": 1,,}'), ("a.csv", 'a,b\n1,"x\n2,y\n')])
+def test_given_broken_data_when_read_then_a_note_says_so(name: str, content: str) -> None:
+    (found,) = documents(name, content.encode())
+    assert len(found.notes) == 1
+
+
+def test_given_lines_with_text_but_no_id_when_read_then_their_content_names_them() -> None:
+    one, two, again = (documents("a.jsonl", json.dumps({"text": text}).encode())[0] for text in ("x", "y", "x"))
+    assert one.doc_id == again.doc_id != two.doc_id
+
+
+def test_given_definitions_in_a_pages_doctype_when_read_then_they_are_no_text() -> None:
+    (found,) = documents("a.xhtml", b'<!DOCTYPE html [\n<!ENTITY a "b">\n]>\n<html><body><p>Hi</p></body></html>')
+    assert found.text == "Hi"

@@ -165,13 +165,16 @@ def test_given_json_lines_when_read_then_each_is_a_document_and_a_bad_one_is_nam
     ]  # fmt: skip
     items = read_documents(raw("\n".join(lines), "c.jsonl"), LIMIT)
     documents = [item for item in items if isinstance(item, Document)]
+    unnamed = documents.pop(1)
+    assert (unnamed.text, unnamed.title) == ("no id", "")
+    assert unnamed.path.startswith("c.jsonl#")
     assert [(d.path, d.title, d.text, d.tags, d.date) for d in documents] == [
         ("c.jsonl#1", "T", "one", ("a", "b"), "2026-01-02"),
         ("https://example.org/b", "t", "two", (), None),
     ]
     assert documents[0].doc_id == document_id("/c.jsonl#1", "default", "default")
     failed = [item for item in items if isinstance(item, DocumentOutcome)]
-    assert [item.reason.partition(":")[0] for item in failed] == [f"line {n}" for n in (2, 3, 5, 6, 7, 8, 9)]
+    assert [item.reason.partition(":")[0] for item in failed] == [f"line {n}" for n in (2, 3, 5, 7, 8, 9)]
     assert failed[2].doc_id == document_id("/c.jsonl#x", "default", "default")
     assert all(item.path == "c.jsonl" for item in failed)
 

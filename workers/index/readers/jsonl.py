@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -27,8 +28,8 @@ _OWN = frozenset({"id", "_id", "text", "path", "url"})
 def read_jsonl(raw: RawDocument) -> Iterator[Document | DocumentOutcome]:
     """A document for each `{"id", "title", "text"}` line; also `date`, `tags`, `kind`, and `path` or `url`.
 
-    Where no line has a text, the lines are rows of one document. A bad line is a failed outcome with its number; blank
-    lines are skipped.
+    A line without `id` is known by a hash of what it says. Where no line has a text, the lines are rows of one
+    document. A bad line is a failed outcome with its number; blank lines are skipped.
     """
     found = False
     lines = _lines(raw.content)
@@ -105,6 +106,8 @@ def _object(line: bytes) -> dict[str, object]:
 
 def _id(fields: dict[str, object]) -> str:
     value = fields.get("id", fields.get("_id"))
+    if value is None:
+        return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()[:16]
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise UnreadableError(f"id: {shown(value)} cannot be used: give a text or a number")
     name = printable_line(clean(str(value)))
