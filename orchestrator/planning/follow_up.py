@@ -158,13 +158,21 @@ def _swapped(before: str, old: str, new: str) -> str:
 
 def _of_a_kind(before: str, new: str) -> tuple[str, str] | None:
     """What of the question before is meant to be another one, and that: a year for a year, "on X" for "on Y"."""
-    if found := _like(new):
+    if found := _like(new) or _numbered(before, new):
         pattern, named = found
         old = {match[0] for match in pattern.finditer(before)} - {named}
         return (old.pop(), named) if len(old) == 1 else None
     placed = _PREPOSITION.fullmatch(new)
     there = list(re.finditer(_BEHIND.format(placed["word"]), before, re.IGNORECASE)) if placed else []
     return (there[0]["old"], placed["thing"]) if placed and len(there) == 1 else None
+
+
+def _numbered(before: str, new: str) -> tuple[re.Pattern[str], str] | None:
+    """The number that `new` is behind a word which the question before has such a number behind: "batch 212"."""
+    words, _, number = new.rpartition(" ")
+    found = _like(number) if words else None
+    held = found and re.search(rf"\b{re.escape(fold(words))} {found[0].pattern}", fold(before))
+    return found if held else None
 
 
 def _like(new: str) -> tuple[re.Pattern[str], str] | None:

@@ -27,6 +27,8 @@ _LOOKUPS = frozenset({
 _OWN_TERMS = 2
 #: How much of what was said before a question is repeated with each of its parts, in characters.
 _MAX_SAID = 160
+#: A thing by its number: "batch 213".
+_NUMBERED = re.compile(r"\bw(?:as|ere) (?:\w+ ){1,3}\d+\b")
 _ENDS = "?？.。!！ "
 
 
@@ -43,10 +45,11 @@ def split(question: str) -> Split:
 
 
 def _is_event(text: str, language: Language) -> bool:
-    """True for a question why something happened at a time that it names: what is usual elsewhere is not asked."""
+    """True for a question why something happened at a time or to a numbered thing: what is usual is not asked."""
     asked = fold(text)
     today = date.today()  # noqa: DTZ011 - a span is looked for, whatever day it is
-    return language.answers.kind(asked.strip(_ENDS)) is AnswerKind.CAUSE and spans(asked, today) != ()
+    why = language.answers.kind(asked.strip(_ENDS)) is AnswerKind.CAUSE
+    return why and (spans(asked, today) != () or _NUMBERED.search(asked) is not None)
 
 
 def _is_lookup(text: str, language: Language) -> bool:

@@ -175,6 +175,11 @@ class AnswerTable(Model):
         again = None if before else self._current.search(after)
         return before or (after[: again.start()].strip(" ,") if again else "") or after
 
+    def now_in(self, question: str) -> str:
+        """The word by which the question (as in `kind`) asks how something is now; "" where it has none."""
+        found = self._current.search(question)
+        return found[0] if found else ""
+
     def defined_term(self, question: str) -> str:
         """What the question asks the meaning of; "" for any other question."""
         found = self._defines.search(question)

@@ -11,7 +11,7 @@ from shared.language import Language, derived, languages, question_language
 from shared.language.answers import AnswerKind
 from shared.language.names import names_of
 from shared.language.text import CJK, days_in, has_cjk, month_number, narrowed, term_set, terms
-from workers.merge.evidence import AskedFor, Pages, own_part
+from workers.merge.evidence import AskedFor, Pages, label_of, own_part, points_back, without_days
 from workers.merge.identifiers import identifiers
 from workers.merge.pieces import QuotableSentence
 
@@ -50,12 +50,13 @@ class AskedAttribute:
         dated = {
             term for span in spans for term in units(span) if has_cjk(term) or term.isdigit() or month_number(term)
         }
+        now = frozenset(units(self._need.as_of_now)) if self._need.checked else frozenset[str]()
         said = [
             term
-            for term in units(asked)
-            if term not in implied and term not in language.words.alone and term not in dated
+            for term in units(without_days(asked) if AnswerKind.DATE not in self._need.kinds else asked)
+            if term not in implied and term not in language.words.alone and term not in dated and term not in now
         ]
-        self._named = _named(asked) or _identified(about) or _identified(question)
+        self._named = _named(asked) or _identified(about) or _identified(without_days(question))
         titles = (_split(words) for words, named in zip(pages.title_terms, pages.named, strict=True) if named)
         whole = frozenset(units(asked))
         generic = [frozenset(units(one)) for one in self._need.attributes]
@@ -66,7 +67,7 @@ class AskedAttribute:
         )
         if self._need.example:
             self._named &= frozenset(units(self._need.example))
-        self._contexts = {one: _context(one, pages) for one in sentences}
+        self._contexts = _contexts(sentences, pages)
         every = dict.fromkeys((*said, *self._named))
         self._weights = _weights(every, self._contexts.values())
         self._asked = frozenset(said) - self._named
@@ -149,8 +150,23 @@ class AskedAttribute:
         if any(self._share(wanted, inside) < _LEAST_OF_ATTRIBUTE for wanted in self._attributes):
             return False
         asked = self._asked - _split(self._pages.title_terms[at])
-        said = not asked or self._share(asked, words) >= _LEAST_SAID
-        return said and self._of_thing(words, one) and self._of_date(one) and self._says_pairs(one)
+        least = _LEAST_OF_ATTRIBUTE if self._need.measures else _LEAST_SAID
+        said = not asked or self._share(asked, words) >= least
+        fits = said and self._of_thing(words, one) and self._of_column(one)
+        return fits and self._of_date(one) and self._says_pairs(one)
+
+    def _of_column(self, one: QuotableSentence) -> bool:
+        """False for a table's row on the thing that is named, in which neither a word nor a unit is what is asked."""
+        subject = _split(one.subject)
+        wanted = self._asked | self._named
+        rest = wanted - subject
+        if not one.row or not rest or subject.isdisjoint(wanted) or self._need.typed(one.text):
+            return True
+        own = one.words | one.lead | self._pages.leads[one.number - 1]
+        letters = frozenset(term for term in rest if term.isascii())
+        pairs = frozenset(pair for pair in self._pairs if subject.isdisjoint(_parts(pair)))
+        said = bool(letters) and self._share(letters, _split(own)) > 0
+        return said or not pairs.isdisjoint(own) or self._need.related(own)
 
     def _says_pairs(self, one: QuotableSentence) -> bool:
         """True where it has two characters together of what is asked that its page's names have not, or says the same.
@@ -171,7 +187,14 @@ class AskedAttribute:
         if elsewhere and not self._pages.reached[one.number - 1]:
             return False
         thing = (self._asked | self._named).difference(*self._attributes)
+        if self._labelled(one) and not self._named and thing <= self._passage(one.number):
+            return True
         return not (self._need.owned and thing) or self._share(thing, words) >= _LEAST_OF_ATTRIBUTE
+
+    def _labelled(self, one: QuotableSentence) -> bool:
+        """True for "Key: value" whose key is what is asked."""
+        label = frozenset(units(label_of(one.text)))
+        return bool(label) and any(wanted and wanted <= label for wanted in self._attributes)
 
     def _of_date(self, one: QuotableSentence) -> bool:
         """False where the question narrows down the year or the month, and the sentence or its page is of another."""
@@ -241,8 +264,9 @@ def _same_stem(one: str, other: str) -> bool:
 
 def _named(text: str) -> frozenset[str]:
     """The terms of the names in a question: of people and products, of code, of tickets; months and years are none."""
-    code = (run.removesuffix("()").strip(".") for run in _RUN.findall(text) if _CODE.match(run))
-    found = [units(name) for name in (*names_of("", text), *code)]
+    undated = without_days(_DATES.sub(" ", text))
+    code = (run.removesuffix("()").strip(".") for run in _RUN.findall(undated) if _CODE.match(run))
+    found = [units(name) for name in (*names_of("", undated), *code)]
     return frozenset(term for name in found if not all(map(_is_date, name)) for term in name if not month_number(term))
 
 
@@ -263,6 +287,19 @@ def _identified(text: str) -> frozenset[str]:
 
 def _context(one: QuotableSentence, pages: Pages) -> frozenset[str]:
     return _split(one.words | one.lead | pages.leads[one.number - 1])
+
+
+def _contexts(sentences: Sequence[QuotableSentence], pages: Pages) -> dict[QuotableSentence, frozenset[str]]:
+    """What each sentence says of what; one that begins with "it" or "the cause" speaks of what the last one did."""
+    found = dict[QuotableSentence, frozenset[str]]()
+    last: QuotableSentence | None = None
+    for one in sentences:
+        words = _context(one, pages)
+        follows = last is not None and (last.number, last.position + 1) == (one.number, one.position)
+        if last and follows and not one.row and points_back(one.text):
+            words |= found[last]
+        found[one], last = words, one
+    return found
 
 
 def units(text: str) -> list[str]:

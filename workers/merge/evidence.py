@@ -17,7 +17,7 @@ from shared.grounding.tokens import tokens_of
 from shared.language import derived, languages, question_language, sentence_in
 from shared.language.answers import AnswerKind
 from shared.language.names import bare, names_of
-from shared.language.text import days_in, flat, fold, is_cjk_text, narrowed, term_set, terms
+from shared.language.text import days_in, flat, fold, is_cjk_text, month_number, narrowed, term_set, terms
 from shared.models import Hit
 from workers.merge.pieces import QuotableSentence
 
@@ -32,6 +32,7 @@ _SINGLE = re.compile(r"[A-Za-z]+")
 _IN_SENTENCE = re.compile(r"(?<=[a-z0-9,)] )[A-Z]\w+")
 #: A label: what kind of page a title says before its name ("Runbook: restore the database"), the name of a field.
 _LABEL = re.compile(r"^[^:：]{1,24}[:：]\s*(?=\S)")
+_DAY = re.compile(r"(?<![\w.-])\d{1,2} ([A-Z][a-z]{2,8})\b")
 _YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 _FIELD_TERMS = 8  # a longer line behind a label is a statement
 _BRIDGES = 3  # hits whose texts lead on to others though the question does not name their pages
@@ -68,6 +69,25 @@ _WEIGHTS = Weights()
 _CHECKED = frozenset({
     AnswerKind.PERSON, AnswerKind.DATE, AnswerKind.DURATION, AnswerKind.MONEY, AnswerKind.VERSION, AnswerKind.NUMBER,
 })  # fmt: skip
+
+#: Of these, those that are told from any other text by a unit.
+_TYPED = frozenset({AnswerKind.DATE, AnswerKind.DURATION, AnswerKind.MONEY})
+
+
+def label_of(text: str) -> str:
+    """The key of a line "Key: value", else ""."""
+    found = _LABEL.match(text)
+    return found[0].rstrip(" :：") if found else ""
+
+
+def without_days(text: str) -> str:
+    """Without days such as "1 October": their numbers count nothing."""
+    return _DAY.sub(lambda found: "" if month_number(fold(found[1])) else found[0], text)
+
+
+def points_back(text: str) -> bool:
+    """True where `text` begins without a subject of its own: "It weighs"."""
+    return (question_language(text) or languages()[0]).answers.pointing_back.match(text) is not None
 
 
 def own_part(query: str) -> tuple[str, str]:
@@ -156,7 +176,7 @@ class AskedFor:
         self.example = self._table.exemplified(low)
         owned = self._table.attributes(low)
         self.owned, self.attributes = bool(owned), owned + self._table.counts(low)
-        self.state_of = self._table.state_of(low)
+        self.state_of, self.as_of_now = self._table.state_of(low), self._table.now_in(low)
         self.newest = self._table.asks_for_newest(low)
         self._term = self._table.defined_term(low)
         asked = [one for one in self._table.relations if any(flat(word) in self._flat for word in one.asked)]
@@ -183,7 +203,9 @@ class AskedFor:
         pattern = self._table.shown_by(kind) if kind else None
         if pattern is not None:
             found = pattern.search(fold(text)) is not None
-            return found and (kind is not AnswerKind.NUMBER or self._measure is None or self._measured(text))
+            if kind is not AnswerKind.NUMBER or self._measure is None or not found:
+                return found
+            return pattern.search(fold(without_days(text))) is not None and self._measured(text)
         names = (flat(name) for name in names_of("", text))
         return any(name.strip() and name != title and name not in self._flat for name in names)
 
@@ -197,10 +219,19 @@ class AskedFor:
         units = (unit.dimension for unit in tokens_of(text).counted.values())
         return self._table.calls(low, self._measure) or any(unit in self._measure.dimensions for unit in units)
 
+    def typed(self, text: str) -> bool:
+        """True where `text` holds what is asked for in a form that nothing else has: money, a duration, a unit."""
+        typed = [kind for kind in self.kinds if kind in _TYPED or (kind is AnswerKind.NUMBER and self._measure)]
+        return any(self._shows(kind, text, "") for kind in typed)
+
     @property
     def measures(self) -> bool:
         """True where a number of some dimension is asked for."""
         return self._measure is not None
+
+    def explained_by(self, text: str) -> bool:
+        """True where a cause is asked for and `text` gives one."""
+        return self.kinds == (AnswerKind.CAUSE,) and self._shows(AnswerKind.CAUSE, text, "")
 
     @property
     def checked(self) -> tuple[AnswerKind, ...]:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 
 from shared.language import question_language, reader_sentence
 from shared.language.answers import AnswerKind
@@ -39,7 +40,7 @@ _MOST_CHILDREN = 99
 _SHOWN_KINDS = frozenset({AnswerKind.DATE, AnswerKind.NUMBER, AnswerKind.MONEY, AnswerKind.DURATION})
 _WORD = re.compile(rf"[{CJK}]+|[^\W_{CJK}]+(?:[.'’-][^\W_{CJK}]+)*")
 #: A plain word at the beginning of a sentence.
-_BEGINS = re.compile(r"(?:^|[.?!:;]\s*+|\n[^\S\n]*+)([A-Z][a-z]+)\b")
+_BEGINS = re.compile(r"(?:^|[.?!:;]\s*+|\n[^\S\n]*+)(?:(?:[-*+]|\d{1,3}[.)])[^\S\n]+)?([A-Z][a-z]+)\b")
 _ENDS = "?？.。!！ "
 
 
@@ -139,7 +140,8 @@ def _chain(tree: SearchedTree) -> Iterator[GapQuery]:
     scorer = ChainScorer(tree.question, tree.hits[: 2 * FIRST])
     for place, hit in enumerate(tree.hits[:_PARENTS]):
         rest = unsaid(tree.question, as_terms(hit.title, hit.heading, hit.text).words)
-        for bridge in scorer.bridges(hit, 1.0)[:_NAMES] if rest else ():
+        bridges = (one for one in scorer.bridges(hit, 1.0) if not _only_begins(one.name, hit.text)) if rest else ()
+        for bridge in islice(bridges, _NAMES):
             gain = (bridge.asks + _BARE_NAME) * _NEXT**place
             yield _query(GapSignal.CHAIN, bridge.name, gain, f"{bridge.name} {rest}")
 
@@ -275,6 +277,12 @@ def _asked_names(question: str) -> list[str]:
     """The names of a question. A plain word that begins a sentence is in capitals whatever it is: "Compare"."""
     begins = {found[1] for found in _BEGINS.finditer(question)}
     return [name for name in names_of("", question) if name not in begins]
+
+
+def _only_begins(word: str, text: str) -> bool:
+    """True for a plain word that only begins sentences of `text`: "Keep" of an order is no name."""
+    begins = [found[1] for found in _BEGINS.finditer(text)].count(word)
+    return begins > 0 and begins == len(re.findall(rf"\b{re.escape(word)}\b", text))
 
 
 def _with_names(question: str, text: str) -> str:

@@ -18,7 +18,7 @@ from shared.models import MergedHit
 from workers.display import plain_line
 from workers.merge.attributes import AskedAttribute
 from workers.merge.dated import Days
-from workers.merge.evidence import FARTHEST, AskedFor, Pages, SentenceScorer
+from workers.merge.evidence import FARTHEST, AskedFor, Pages, SentenceScorer, points_back
 from workers.merge.identifiers import identifiers, named_numbers, names, unnamed, without
 from workers.merge.pieces import QuotableSentence, code_blocks, quotable_sentences, quote_width
 
@@ -124,11 +124,22 @@ class Picker:
         kept = versions or [one for one in chosen if one.series or asked.touches(one)]
         if AskedFor(query).checked and not asked.unsure and not versions:
             kept.sort(key=lambda one: not asked.says(one))
+        if (cause := self._cause(query, asked, kept)) is not None:
+            kept = [cause, *(one for one in kept if one != cause)]
         if kept and kept[0].code and (block := self._block_of(kept[0])):
             kept = [block, *(one for one in kept if one.quote not in block.quote)]
         latest = self._latest(query, asked)
         beside = [one for one in self._beside(latest, query, asked) if one not in kept] if latest else []
         return self._days.newest_first(query, [*kept, *beside], latest), True
+
+    def _cause(self, query: str, asked: AskedAttribute, kept: Sequence[QuotableSentence]) -> QuotableSentence | None:
+        """The sentence behind one that is quoted that gives its cause, where none that is quoted gives one."""
+        need = AskedFor(query)
+        if any(need.explained_by(one.text) for one in kept):
+            return None
+        places = {(one.number, one.position + 1) for one in kept}
+        after = (one for one in self._passages if (one.number, one.position) in places and points_back(one.text))
+        return next((one for one in after if need.explained_by(one.text) and asked.says(one)), None)
 
     def _beside(self, latest: QuotableSentence, query: str, asked: AskedAttribute) -> list[QuotableSentence]:
         """What is quoted with the latest statement, where "yes or no" is asked: how its section begins.

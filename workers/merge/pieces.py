@@ -43,7 +43,8 @@ class QuotableSentence:
     It is the `position`-th piece of it, the `place`-th below its heading (both from 0). `quote` is a verbatim slice of
     the hit's text, `text` the same as it is shown, `words` its terms; `lead` are those of what it stands below: the
     heading, the line that ends in a colon, the head of the table and what is said before that. `subject` is what it
-    defines, or the first cell of its row. `series` numbers the ordered list that it is an item of, 0 for none.
+    defines, or the first cell of its row (`row`: of a table). `series` numbers the ordered list that it is an item of,
+    0 for none.
     """
 
     number: int
@@ -56,6 +57,7 @@ class QuotableSentence:
     place: int = field(default=0, compare=False)
     series: int = field(default=0, compare=False)
     code: bool = field(default=False, compare=False)
+    row: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,7 @@ class _Piece:
     place: int = 0
     series: int = 0
     code: bool = False
+    row: bool = False
 
 
 def quotable_sentences(hits: Iterable[Hit]) -> list[QuotableSentence]:
@@ -96,7 +99,17 @@ def _quotable_sentences(title: str, passage: str) -> tuple[QuotableSentence, ...
         lead, subject = frozenset(terms(piece.lead)), frozenset(terms(piece.subject))
         found.append(
             QuotableSentence(
-                0, position, piece.quote, text, words, lead, subject, piece.place, piece.series, piece.code
+                0,
+                position,
+                piece.quote,
+                text,
+                words,
+                lead,
+                subject,
+                piece.place,
+                piece.series,
+                piece.code,
+                piece.row,
             )
         )
     return tuple(found)
@@ -248,7 +261,7 @@ def _rows(table: str) -> Iterator[_Piece]:
                 for place, (cell, name) in enumerate(zip(cells, [*head, *[""] * len(cells)], strict=False))
                 if cell
             ]
-            yield _Piece(quote, " – ".join(named), lead="\n".join(head), subject=cells[0] if cells else "")
+            yield _Piece(quote, " – ".join(named), lead="\n".join(head), subject=cells[0] if cells else "", row=True)
 
 
 def _listed(lines: list[str]) -> list[tuple[str, list[str]]]:

@@ -21,6 +21,7 @@ _NARROW = frozenset({"narrow", "why"})
 _SEPARATOR = re.compile(r",? (?:and|or|versus|vs\.?|over|instead of|rather than|compared (?:to|with)) |, (?:and |or )?")
 _COMPARE = re.compile(r" (?:with|to|against) ")
 _THINGS = (2, 5)
+_MODIFIED = 2  # words of the last thing compared, from which one word before it is no thing but a modifier
 _MOST_ITEM_WORDS = 6
 _CAPITAL = r"[A-Z\u00c0-\u00de0-9][\w'’&.\-]*+"
 _PLAIN = r"[A-Z\u00c0-\u00de0-9][\w&.\-]*+"
@@ -70,6 +71,10 @@ _WHICH_ONE = re.compile(
     r"^which(?: one| of (?:them|these|the two)| option)?(?= (?:is|are|was|were|should|do|does|can|\w+s)\b)",
     re.IGNORECASE,
 )
+#: Of what, another part says.
+_WHICH_ONE_ALONE = re.compile(r"which (?:one|of (?:them|these|the two))\b", re.IGNORECASE)
+#: "summer and winter treatment": a word of its own for the first would lose what both are.
+_MODIFIER = re.compile(r"[a-z]{3,}")
 #: What things are compared by: "Compare X and Y: cost and latency".
 _BY_ASPECTS = re.compile(
     r"(?P<things>compar[^:]{3,200}): (?P<aspects>[^:?]{3,120})"
@@ -112,6 +117,8 @@ def _read_sentence(sentence: str) -> base.Split:
     if by := _BY_QUESTIONS.fullmatch(sentence):
         return _of_compared(by["things"], clauses.split(by["asked"]))
     pieces = _with_items(clauses.split(sentence))
+    if any(_WHICH_ONE_ALONE.match(piece) for piece in pieces[1:]):
+        return base.Split()
     parts = _parts(pieces)
     if len(parts) > 1:
         return base.Split(kind=base.SplitKind.COMPOUND, parts=parts)
@@ -256,6 +263,8 @@ def _compared_items(sentence: str) -> tuple[list[str], str, str, str] | None:
     items, scope = _items(sentence, slots)
     bare_numbers = [bool(_NUMBER.fullmatch(item)) for item in items]
     if not _THINGS[0] <= len(items) <= _THINGS[1] or not all(map(_is_thing, items)) or len(set(bare_numbers)) > 1:
+        return None
+    if _MODIFIER.fullmatch(items[0]) and len(items[-1].split()) > _MODIFIED:
         return None
     return items, scope, kind, slots.get("aspect", "")
 

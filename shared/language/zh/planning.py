@@ -92,7 +92,16 @@ def _as_question(sentence: str) -> str:
     return f"如何{text}" if ordered and starts_with_verb and not asks(text) else text
 
 
+#: "特级和一级鲜叶", "2024年版和2025年版方案": what both are stands once, and neither is anything without it.
+_MODIFIERS = re.compile(
+    r"(?:年|特|[一二三四五六七八九十]|\d)(?P<kind>[级版代季期款])[和与及、][^,;、和与]{1,6}(?P=kind)(?!的|有|哪|$)[\u4e00-\u9fff]{2}"
+)
+_CONDITION = re.compile(r"如果|假如|要是|倘若|万一")
+
+
 def _read_sentence(sentence: str) -> base.Split:
+    if _MODIFIERS.search(sentence):
+        return base.Split()
     if comparison := compared(sentence):
         return base.Split(kind=base.SplitKind.COMPARISON, parts=comparison)
     pieces = clauses.split(sentence)
@@ -191,7 +200,7 @@ def _shared(items: list[str]) -> tuple[list[str], str]:
 
 def _facets(sentence: str) -> base.Split:
     """Facet questions about the topic of one sentence without lead-in and end mark."""
-    framed = PHRASES.frame(sentence)
+    framed = None if _CONDITION.match(sentence) else PHRASES.frame(sentence)
     if framed is None or not all(_fits(text) for text in framed[1].values() if text):
         return base.Split()
     frame, slots = framed

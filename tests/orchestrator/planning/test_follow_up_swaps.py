@@ -37,6 +37,7 @@ def standalone(before: str, answer: str, question: str) -> str:
         ("How much is a night on Wren in 2026?", "And on Osprey?", "How much is a night on Osprey in 2026?"),
         ("What did hosting cost in March 2026?", "And in April?", "What did hosting cost in April 2026?"),
         ("Which port does relay 2.6 use?", "And in 2.5?", "Which port does relay 2.5 use?"),
+        ("Why was batch 213 dumped?", "what about batch 212 instead?", "Why was batch 212 dumped?"),
         ("Why did INC-41 happen?", "And INC-63?", "Why did INC-63 happen?"),
         ("Who leads Data?", "Sorry, not Data, Mechanics.", "Who leads Mechanics?"),
         ("What is the draught of Corrigan?", "And in 2024?", "And in 2024 (draught Corrigan)"),

@@ -92,6 +92,7 @@ def test_given_parts_that_lean_on_others_then_they_say_what_they_are_about(quest
         ("Kafka 消费延迟为什么会升高，怎么排查和解决？", "关于“Kafka 消费延迟为什么会升高”：怎么排查和解决？"),
         ("MySQL 主从延迟怎么监控，超过阈值怎么报警？", "关于“MySQL 主从延迟怎么监控”：超过阈值怎么报警？"),
         ("昨晚的备份失败了。为什么会失败，怎么手动恢复？", "关于“昨晚的备份失败了”：怎么手动恢复？"),
+        ("业委会主任是谁？前任为什么不能连任？", "关于“业委会主任是谁”：前任为什么不能连任？"),
         ("What is HNSW? How does ef_construct affect recall?", "How does ef_construct affect recall?"),
     ],
 )
@@ -161,6 +162,12 @@ def test_given_when_to_use_which_then_it_is_a_comparison(question: str, first: s
         "When should I use Celery chords and when chains?",
         "When should I use a Redis stream and when a list?",
         "什么时候用 Redis Stream，什么时候用 List？",
+        "What is the alcohol content of Kestrel Pale Ale and of Harbour Stout, and which one has more IBU?",
+        "What is the difference between summer and winter varroa treatment in agent and dose?",
+        "特级和一级鲜叶2025年的收购价分别是多少，截止日期是哪天？",
+        "2024年版和2025年版停车方案的月租和临时停车收费有什么不同？",
+        "Why was batch 213 dumped and batch 212 stuck?",
+        "如果入库藏品有虫害怎么处理？",
     ],
 )
 def test_given_a_part_that_would_lose_what_it_is_about_then_the_question_is_not_split(question: str) -> None:

@@ -61,6 +61,12 @@ def test_given_a_bridge_without_a_second_page_then_its_name_is_searched_with_wha
     assert ("chain", what, query) in seen(tree(question, [passage]))
 
 
+def test_given_orders_in_a_passage_then_the_words_that_begin_them_are_no_names() -> None:
+    orders = merged(f"{DIRECTOR}\n\n1. Call early.\n2. Keep it shut.", "The Quiet Harbour")
+    named = {what for signal, what, _ in seen(tree(HOPS, [orders])) if signal == "chain"}
+    assert named == {"Ann Marsh"}
+
+
 def test_given_a_second_page_that_a_name_led_to_then_the_chain_is_closed() -> None:
     pages = [merged(DIRECTOR, "The Quiet Harbour"), merged("Ann Marsh was born in Hull.", "Ann Marsh", 0.4, "d")]
     assert seen(tree(HOPS, pages)) == []

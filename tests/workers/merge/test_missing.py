@@ -37,6 +37,25 @@ TEAMS = "| team | lead | city |\n| --- | --- | --- |\n| Ballast | Ingrid Solheim
         ("守夜人是谁开发的？", hit(1, "守夜人一夜发了四十条报警短信。", title="守夜人")),
         ("祁思远的电话是多少？", hit(1, "仍不下降，打电话给祁思远，并把种子转移到另一座冷库。")),
         ("三号冷库什么时候建成？", hit(1, "2026-05-09 状态：暂停，等待环评。", title="三号冷库建设日志")),
+        (
+            "What is the IBU of Mirabelle Sour?",
+            hit(
+                1, "| beer | 0.3 l | 0.5 l |\n| --- | --- | --- |\n| Mirabelle Sour | 4.20 | 6.40 |\n", title="Taproom"
+            ),
+        ),
+        (
+            "What does the observation hive weigh?",
+            hit(1, "| article | guests |\n| --- | --- |\n| Observation hive | 25 EUR |\n", title="Hire prices"),
+        ),
+        (
+            "山居图轴的作者是谁？",
+            hit(
+                1,
+                "| 藏品 | 借往 | 保额 |\n| --- | --- | --- |\n| 山居图轴 | 海城美术馆 | 八百万元 |\n",
+                title="借展规定",
+            ),
+        ),
+        ("How much must a hive weigh on 1 October?", hit(1, "Hives are weighed on 1 October.", title="Feeding")),
         ("INC-26 影响了多少客户？", hit(1, "缓存的过期时间从 6 小时改为 20 分钟。", title="INC-26 看板空白")),
     ],
 )
@@ -56,6 +75,11 @@ def test_given_an_attribute_that_no_passage_has_then_that_is_said_before_the_nea
     [
         ("How long did the drift of the trackers last?", "Drift of the trackers. Duration: 6 hours."),
         ("Why did we choose TimescaleDB?", "We chose TimescaleDB because the fleet team needs joins."),
+        ("How much does the radial extractor weigh?", "The radial extractor is of steel. It weighs 86 kg and is new."),
+        ("How many millilitres does a medium colony get?", "A weak colony gets 30 ml, a medium colony 40 ml."),
+        ("How high is the yearly fee now?", "Yearly fee raised from 36 to 42 euros, from 1 January 2026."),
+        ("How much must a double-brood hive weigh on 1 October?", "A double-brood hive should weigh at least 42 kg."),
+        ("现在的厂长是谁？", "厂长：罗玉珍，电话 8001。"),
         ("Who wrote the access policy?", "Access policy. Author: Noor Haddad."),
         ("Is a hardware key mandatory?", "Is a hardware key mandatory? Yes, for everybody since 2026."),
         ("When is signing by two people required?", "Signing by two people is required before customs gets it."),
