@@ -77,6 +77,11 @@ class CheckedSentence(Model):
     supporting: tuple[CheckedPassage, ...] = ()
     contradicting: tuple[CheckedPassage, ...] = ()
 
+    @property
+    def disputed(self) -> bool:
+        """Supported by one passage and contradicted by another."""
+        return bool(self.supporting and self.contradicting)
+
 
 class TextCheck(Model):
     """A text sentence by sentence; what is neither sentence nor table row (headings, code) was not read."""
@@ -85,7 +90,7 @@ class TextCheck(Model):
     supported: int = 0
     contradicted: int = 0
     unsupported: int = 0
-    disputed: int = Field(default=0, description="supported by one passage and contradicted by another")
+    disputed: int = Field(default=0, description="of the supported: contradicted by another passage")
     not_read: int = Field(default=0, description="headings and blocks of code")
 
 
@@ -123,7 +128,7 @@ def check_text(text: str, passages: Callable[[str], Sequence[CheckedPassage]]) -
         each = [judge(sentence, [text]) for text in texts]
         found.append(_checked(span.start, sentence, judge(sentence, texts), near, each))
     counts = {name: sum(one.verdict == name for one in found) for name in ("supported", "contradicted", "unsupported")}
-    disputed = sum(bool(one.supporting and one.contradicting) for one in found)
+    disputed = sum(one.disputed for one in found)
     return TextCheck(sentences=tuple(found), not_read=not_read, disputed=disputed, **counts)
 
 

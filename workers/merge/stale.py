@@ -19,6 +19,8 @@ _NAMED_WITHIN = 160
 _IDENTIFIER = re.compile(r"\b[a-z]{2,8}[- ]?\d{1,5}\b")
 _DIGITS = re.compile(r"\d+")
 _MOST_SAID = 160
+#: Behind a title that only begins a longer one: a letter or digit, a bracket or a word with a number, a capital letter.
+_GOES_ON = re.compile(r"[^\W_]|\s*[(\uff08][^)\uff09]{0,20}\d|\s+(?:\w+\s+)?\d|\s+[A-Z]")
 #: Fewest characters of a title that is looked for in another page.
 _LEAST_TITLE = 6
 
@@ -62,19 +64,30 @@ def _supersedes(page: Hit, old: Hit) -> str:
     for found in _taking_place().finditer(low):
         start, end = low.rfind("\n", 0, found.start()) + 1, low.find("\n", found.end())
         line_end = len(low) if end < 0 else end
-        if _names(page.text[found.end() : min(line_end, found.end() + _NAMED_WITHIN)], old, page):
+        if _names(page.text[found.end() : min(line_end, found.end() + _NAMED_WITHIN)], old, page, whole=True):
             return plain_line(page.text[start:line_end])[:_MOST_SAID]
     return ""
 
 
-def _names(text: str, page: Hit, by: Hit) -> bool:
-    """Whether a text of `by` names a page: by its title, its file, or in the same folder by the identifier of both."""
+def _names(text: str, page: Hit, by: Hit, *, whole: bool = False) -> bool:
+    """Whether a text of `by` names a page: by its title, its file, or in the same folder by the identifier of both.
+
+    `whole`: not where the title only begins a longer one.
+    """
     words, path = flat(text), PurePath(page.path)
-    names = [name for name in (bare(page.title), path.stem) if not _IDENTIFIER.fullmatch(fold(name))]
-    if any(len(flat(name).strip()) >= _LEAST_TITLE and flat(name) in words for name in names):
+    names = {name for name in (page.title, bare(page.title), path.stem) if not _IDENTIFIER.fullmatch(fold(name))}
+    long = [name for name in names if len(flat(name).strip()) >= _LEAST_TITLE]
+    if any(_ends(name, text) if whole else flat(name) in words for name in long):
         return True
     own = _IDENTIFIER.match(fold(page.title)) or _IDENTIFIER.match(fold(path.stem))
     return own is not None and path.parent == PurePath(by.path).parent and flat(own[0]) in words
+
+
+def _ends(name: str, text: str) -> bool:
+    """Whether `text` has the name and does not go on with it."""
+    units = r"[\W_]*".join(map(re.escape, flat(name).split()))
+    written = re.compile(rf"(?<![^\W_]){units}", re.IGNORECASE)
+    return any(not _GOES_ON.match(text, found.end()) for found in written.finditer(text))
 
 
 def _later_version(hit: Hit, other: Hit, asked: str) -> tuple[int, ...]:

@@ -12,7 +12,13 @@ from orchestrator.cli.render.eval_page import page
 from orchestrator.cli.text import columns, counted, one_line, plain
 from shared.hidden import visible
 
-_STYLES = {"supported": "green", "contradicted": "red", "unsupported": "yellow", "no claim": "dim"}
+_STYLES = {
+    "supported": "green",
+    "contradicted": "red",
+    "unsupported": "yellow",
+    "no claim": "dim",
+    "disputed": "yellow",
+}
 
 _INDENT = " " * 14
 
@@ -22,7 +28,7 @@ def draw_checked(found: TextCheck) -> Iterator[RenderableType]:
     """The counts, then sentence by sentence."""
     yield plain(_counts(found), "bold")
     for sentence in found.sentences:
-        line = Text(f"{sentence.verdict:>12}  ", _STYLES[sentence.verdict])
+        line = Text(f"{_label(sentence):>12}  ", _STYLES[_label(sentence)])
         yield line.append(one_line(sentence.text))
         if sentence.verdict in {"contradicted", "unsupported"}:
             yield Text(_INDENT).append(f"{sentence.kind}: {one_line(sentence.reason)}", "dim")
@@ -43,13 +49,13 @@ def checked_page(text: str, found: TextCheck) -> str:
     marked, place = Text(), 0
     for sentence in found.sentences:
         marked.append(plain(text[place : sentence.start]))
-        marked.append(plain(text[sentence.start : sentence.end], f"{_STYLES[sentence.verdict]} underline"))
+        marked.append(plain(text[sentence.start : sentence.end], f"{_STYLES[_label(sentence)]} underline"))
         place = sentence.end
     marked.append(plain(text[place:]))
     table = columns("verdict", "sentence", "check", "passage")
     for sentence in found.sentences:
         table.add_row(
-            Text(sentence.verdict, _STYLES[sentence.verdict]),
+            Text(_label(sentence), _STYLES[_label(sentence)]),
             plain(one_line(sentence.text)),
             plain(one_line(f"{sentence.kind} {sentence.reason}")),
             plain("; ".join(_paths(sentence))),
@@ -84,9 +90,14 @@ def _paths(sentence: CheckedSentence) -> list[str]:
     return [*dict.fromkeys(supporting), *(f"contradicted by {path}" for path in dict.fromkeys(against))]
 
 
+def _label(sentence: CheckedSentence) -> str:
+    return "disputed" if sentence.disputed else sentence.verdict
+
+
 def _counts(found: TextCheck) -> str:
-    parts = [f"{found.supported} supported", f"{found.contradicted} contradicted", f"{found.unsupported} unsupported"]
-    parts += [f"{found.disputed} disputed"] if found.disputed else []
+    disputed = f" ({found.disputed} disputed)" if found.disputed else ""
+    parts = [f"{found.supported} supported{disputed}", f"{found.contradicted} contradicted"]
+    parts.append(f"{found.unsupported} unsupported")
     if found.not_read:
         parts.append(f"{counted(found.not_read, 'heading or block of code')} not read")
     return " · ".join(parts)

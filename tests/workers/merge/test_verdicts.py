@@ -122,6 +122,19 @@ def test_given_what_only_looks_old_then_nothing_is_said() -> None:
                  hit(2, "Trains.", title="Travel policy v3")) == ()  # fmt: skip
 
 
+def test_given_a_title_that_only_begins_the_title_of_what_was_replaced_then_its_page_is_not_out_of_date() -> None:
+    new = hit(2, "取代：白鹭医院探视规定（2022）\n探视时间为下午3时至7时。", title="白鹭医院探视规定（2025）")
+    for title in ("白鹭医院", "白鹭医院探视规定（附件）"):
+        assert codes("探视时间是几点？", hit(1, "白鹭医院有探视时间。", title=title), new) == ()
+    assert codes("探视时间是几点？", hit(1, "探视时间为下午2时。", title="白鹭医院探视规定（2022）"), new) == (
+        "stale_source",
+    )
+    tariff = hit(2, "Supersedes: Water tariff of 2023.", title="Water tariff of 2025")
+    assert codes("What does water cost?", hit(1, "Water costs 2 euros.", title="Water tariff"), tariff) == ()
+    old = hit(1, "Water costs 2 euros.", title="Water tariff of 2023")
+    assert codes("What does water cost?", old, tariff) == ("stale_source",)
+
+
 def test_given_the_same_identifier_in_another_folder_then_that_page_is_not_out_of_date() -> None:
     new = hit(2, "Status: accepted, supersedes ADR 007.", title="ADR 014").but(path="a/adr-014.md")
     text = "Orders go over Redis Streams."
