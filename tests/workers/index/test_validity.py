@@ -26,7 +26,7 @@ def chunk(text: str):
         ("# A\n\n> This policy has been replaced by [B](b.md).\n\nText.", "This policy has been replaced by B"),
         ("# 甲\n\n状态：已被 QY-009 取代\n\n正文。", "状态: 已被 QY-009 取代"),
         ("# 甲\n\n本规范已废止。\n\n正文。", "本规范已废止"),
-        ("# 甲\n\n本规定已被《甲（2025）》取代。\n\n正文。", "本规定已被《甲(2025)》取代"),
+        ("# 甲\n\n本规定已被《甲（2025）》取代。\n\n正文。", "本规定已被《甲（2025）》取代"),
         ("---\n状态: 已归档\n---\n# 甲\n\n正文。", "状态: 已归档"),
     ],
 )
