@@ -28,6 +28,9 @@ LEAF_TASKS = {
 }
 
 
+_LEAF_POOLS = ("search", "rerank")
+
+
 class Piece(NamedTuple):
     """What a worker was at when it died: one leaf's search or rerank, or a job's step (`node` is None)."""
 
@@ -68,9 +71,24 @@ class Kills:
             due += every
             busy = self._dice.random() < 0.5
             names = [name for name in self._dice.sample(pools, len(pools)) if self._rig.serving(name)]
-            if busy and names:
-                last(partial(self._begun, self._rig.pid(names[0])), every / 2, 0.01)
+            if busy and (at_work := last(partial(self._stopped_at_work, names), every / 2, 0.005)):
+                names.insert(0, at_work)
             any(self.kill(name) for name in names)
+
+    def _stopped_at_work(self, names: Sequence[str]) -> str:
+        """A worker with work in its hands, which is stopped; "" when none has.
+
+        Those of leaves are asked first: their work is so short that it is hardly hit else.
+        """
+        for name in sorted(names, key=lambda name: name not in _LEAF_POOLS):
+            if name in POOL_QUEUES and (pid := self._rig.signal(name, signal.SIGSTOP)) is not None:
+                held = list[Piece]()
+                with suppress(RedisError):
+                    held = self._held_by(pid)
+                if held:
+                    return name
+                self._rig.signal(name, signal.SIGCONT)
+        return ""
 
     def kill(self, name: str) -> bool:
         """Kill one process now. False when it does not live."""
