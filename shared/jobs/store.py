@@ -187,7 +187,8 @@ class JobStore:
 
     def record_leaf(self, job_id: str, result: LeafResult, note: Note = _NOTHING) -> int:
         """Record a leaf once. Returns the nodes still open; negative when it did not count."""
-        args = result.node_id, result.status.value, len(result.hits), result.error or ""
+        best = f"{result.hits[0].score:.6g}" if result.hits else ""
+        args = result.node_id, result.status.value, len(result.hits), result.error or "", best
         keys = "job leaves results events chunks"
         return self._leave("record_leaf", job_id, keys, note, result, *args, least=0)
 

@@ -119,6 +119,11 @@ def job_id(store: JobStore) -> str:
     return made
 
 
+def test_the_event_of_a_leaf_has_the_score_of_its_best_hit(client: redis.Redis, job_id: str) -> None:
+    told = [event.data for event in JobReader(client).events(job_id, 0.05) if event.data.get("status") == "done"]
+    assert [(data["id"], data["hits"], data["score"]) for data in told] == [("0.1", "2", f"{HITS[0].score:.6g}")]
+
+
 def test_given_a_job_when_it_is_done_then_only_its_answer_is_left_and_its_leaves_are_read_from_that(
     store: JobStore, client: redis.Redis, job_id: str
 ) -> None:
