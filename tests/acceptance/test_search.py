@@ -100,7 +100,7 @@ def test_given_an_llm_when_searched_then_its_queries_are_the_leaves_and_its_faul
     )
     fake.script("chat", plan)
     found = with_models.search("how do we get rid of the dead letters?", plan=True)
-    assert found.planned_by == "llm"
+    assert found.planned_by == "llm", found.warnings
     assert found.query_results is not None
     assert [(result.query, result.context_type) for result in found.query_results][1] == (
         "Drain the dead-letter queue",
