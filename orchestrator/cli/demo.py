@@ -21,8 +21,9 @@ from orchestrator.cli import streams
 from orchestrator.cli.corpus import follow_ingest
 from orchestrator.cli.render.answer import draw_answer
 from orchestrator.cli.render.ingests import draw_ingest
-from orchestrator.cli.render.tree import Growth, compact, draw, replay
+from orchestrator.cli.render.tree import compact, draw
 from orchestrator.client import Ramify
+from orchestrator.growth import Growth, replay
 from orchestrator.intake import read_questions
 from orchestrator.local import background
 from orchestrator.local.state import StackState, read_private

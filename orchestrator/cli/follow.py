@@ -12,9 +12,10 @@ from rich.live import Live
 from orchestrator.cli import streams
 from orchestrator.cli.batch_answers import EndedLines
 from orchestrator.cli.render.batches import draw_batch
-from orchestrator.cli.render.tree import Growth, apply, draw
+from orchestrator.cli.render.tree import draw
 from orchestrator.cli.text import counted, one_line, read_as
 from orchestrator.client import Ramify
+from orchestrator.growth import Growth, apply
 from orchestrator.outage import Outage
 from shared.errors import NotRunningError
 from shared.jobs.reader import PAST_TIME_S

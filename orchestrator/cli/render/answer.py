@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from orchestrator.cli.render.support import draw_support
-from orchestrator.cli.render.tree import draw, of_answer, state_text
+from orchestrator.cli.render.tree import draw, state_text
 from orchestrator.cli.text import (
     cited,
     columns,
@@ -25,6 +25,7 @@ from orchestrator.cli.text import (
     warnings,
 )  # fmt: skip
 from orchestrator.diagnosis.wording import degraded_parts
+from orchestrator.growth import of_answer
 from shared.models import Answer, Citation, Cost, Hit, MergedHit
 from shared.models.answer import Bridge, ReasoningStep
 from shared.models.cost import Spending

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from rich.console import Group, RenderableType, group
 from rich.text import Text
 
-from orchestrator.cli.render.tree import Growth, LeafView, draw
+from orchestrator.cli.render.tree import draw
 from orchestrator.cli.text import columns, counted, pair, pairs, plain, read_as, warnings
+from orchestrator.growth import Growth, LeafView
 from orchestrator.planning.estimate import Estimate, by_stage
 from shared.models import Filters, NodeKind
 from shared.models.route import Hops, PlannerName, QueryType, Route

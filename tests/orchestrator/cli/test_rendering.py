@@ -20,8 +20,9 @@ from orchestrator.cli.render.answer import cost_line, draw_answer, draw_explaine
 from orchestrator.cli.render.batches import accounts_line, draw_batch
 from orchestrator.cli.render.grouped import draw_found
 from orchestrator.cli.render.tables import draw_job, draw_jobs
-from orchestrator.cli.render.tree import Growth, apply, compact, draw, of_answer, replay
+from orchestrator.cli.render.tree import compact, draw
 from orchestrator.cli.text import cited, duration, one_line
+from orchestrator.growth import Growth, apply, of_answer, replay
 from orchestrator.searching import grouped, ranking
 from shared.hidden import visible
 from shared.models import BatchStatus, Cost, Hit, JobEvent, MergedHit, SearchResult, Summary, Via
