@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from functools import partial
 from typing import Any, Self
 
@@ -56,17 +57,29 @@ class Ramify(Feeding):
     """
 
     def __init__(self, settings: Settings | None = None, tenant: str | None = None) -> None:
-        self.tenant = None if tenant is None else tenant_name(tenant)
         self.settings = connection(settings or load_settings())
         self._redis = connect(self.settings)
         self._app = make_app(self.settings)
         self._jobs = JobStore(self._redis, self.settings)
         self._reader = JobReader(self._redis)
         self._submitter = Submitter(self._app, self._jobs)
+        self._ingesting = Ingesting(self._app, self._jobs, self._submitter)
+        self._bind(tenant)
+
+    def _bind(self, tenant: str | None) -> None:
+        self.tenant = None if tenant is None else tenant_name(tenant)
         self._batches = BatchIntake(self._jobs, self._submitter, self.settings, self.tenant)
         self._searching = Searching(self._app, self.settings, self._run_job, self.tenant)
         self._scope = TenantScope(self._redis, self.tenant)
-        self._ingesting = Ingesting(self._app, self._jobs, self._submitter)
+
+    def for_tenant(self, tenant: str | None) -> Self:
+        """A client bound to `tenant` (None: to none) on the same connections: do not use it once this one is closed.
+
+        Takes microseconds, and may be used from several threads. Raises: InputError for what is no name of a tenant.
+        """
+        bound = copy(self)
+        bound._bind(tenant)  # noqa: SLF001 - a copy of this
+        return bound
 
     def __enter__(self) -> Self:
         return self
@@ -79,6 +92,11 @@ class Ramify(Feeding):
         self._submitter.close()
         self._app.close()
         self._redis.close()
+
+    def ping(self) -> None:
+        """Ask Redis for a sign of life. Raises: NotRunningError."""
+        with reachable(self.settings):
+            self._redis.ping()
 
     @contextmanager
     def _own_batch(self, batch_id: str) -> Iterator[None]:

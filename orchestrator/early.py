@@ -6,7 +6,7 @@ from celery import Celery
 
 from orchestrator.remote import call_pool
 from shared.contract import TaskName
-from shared.errors import RamifyError
+from shared.errors import NoAnswerError, RamifyError
 from shared.models import Answer, JobStatus
 from shared.models.answer import EarlyReply, EarlyRequest
 from shared.settings import Settings
@@ -27,29 +27,31 @@ def early_answer(app: Celery, settings: Settings, status: JobStatus) -> Answer:
     return reply.answer
 
 
-def no_answer(status: JobStatus) -> RamifyError:
+def no_answer(status: JobStatus) -> NoAnswerError:
     """The error for a job without an answer, and what there is instead."""
     job_id, early = status.job_id, ""
     if status.ingest is not None:
-        return RamifyError(f"job {job_id} puts documents in and answers nothing: ask for its `ingest_result`")
+        told = f"job {job_id} puts documents in and answers nothing: ask for its `ingest_result`"
+        return NoAnswerError(told, terminal=True)
     if status.leaves_done:
         early = f"; `ramify result {status.job_id} --partial` shows what {status.leaves_done} of its leaves found"
     if not status.terminal:
-        return RamifyError(f"job {job_id} is {status.state}: wait for it with `ramify status {job_id} --watch`{early}")
+        told = f"job {job_id} is {status.state}: wait for it with `ramify status {job_id} --watch`{early}"
+        return NoAnswerError(told, terminal=False)
     reason = (status.error or "it has expired").rstrip(".")
-    return RamifyError(f"job {job_id} ended {status.state} without an answer: {reason}{early}")
+    return NoAnswerError(f"job {job_id} ended {status.state} without an answer: {reason}{early}", terminal=True)
 
 
-def no_list(status: JobStatus) -> RamifyError:
+def no_list(status: JobStatus) -> NoAnswerError:
     """For a job without rows: what to ask instead."""
     fix = 'ask for one, as in `ramify ask "List all notes"`'
-    return RamifyError(f"job {status.job_id} ({status.state}) has no list: {fix}")
+    return NoAnswerError(f"job {status.job_id} ({status.state}) has no list: {fix}", terminal=status.terminal)
 
 
-def _nothing_yet(status: JobStatus) -> RamifyError:
+def _nothing_yet(status: JobStatus) -> NoAnswerError:
     leaves = f"none of its {status.leaves_total} leaves has answered" if status.leaves_total else "nothing was searched"
     if not status.terminal:
         fix = f"`ramify status {status.job_id} --watch` follows it"
-        return RamifyError(f"job {status.job_id} is {status.state} and {leaves} yet: {fix}")
+        return NoAnswerError(f"job {status.job_id} is {status.state} and {leaves} yet: {fix}", terminal=False)
     fix = f"`ramify retry {status.job_id}` tries it again"
-    return RamifyError(f"job {status.job_id} ended {status.state} and {leaves}: {fix}")
+    return NoAnswerError(f"job {status.job_id} ended {status.state} and {leaves}: {fix}", terminal=True)

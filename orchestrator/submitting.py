@@ -99,9 +99,14 @@ class Submitter:
 
     def _cancel_unconfirmed(self) -> None:
         """Jobs that the caller was told were refused must not run after all."""
-        if self._unconfirmed:
-            self._jobs.endings.stop(self._unconfirmed, State.CANCELLED, "the caller was told that it was not taken")
-            self._unconfirmed = []
+        unconfirmed, self._unconfirmed = self._unconfirmed, []
+        if not unconfirmed:
+            return
+        try:
+            self._jobs.endings.stop(unconfirmed, State.CANCELLED, "the caller was told that it was not taken")
+        except redis.exceptions.RedisError:
+            self._unconfirmed = [*unconfirmed, *self._unconfirmed]
+            raise
 
     def close(self) -> None:
         """Cancel the unconfirmed jobs, if Redis answers."""

@@ -54,6 +54,30 @@ class IngestUnderWayError(InputError):
         super().__init__("PATH", paths, fix)
 
 
+class NoAnswerError(RamifyError):
+    """A job has no answer, no list or no report: not yet, or not at all. `terminal`: it has ended."""
+
+    def __init__(self, message: str, *, terminal: bool) -> None:
+        self.terminal = terminal
+        super().__init__(message)
+
+
+class UnknownCallerError(RamifyError):
+    """A caller over the network has not shown who it is, or its key is not known (any more)."""
+
+
+class NotAllowedError(RamifyError):
+    """A caller is known, but may not do this."""
+
+
+class TooManyRequestsError(RamifyError):
+    """A caller asks more than it may; `retry_after`: seconds until it may again."""
+
+    def __init__(self, message: str, retry_after: float) -> None:
+        self.retry_after = retry_after
+        super().__init__(message)
+
+
 class LaneFullError(RamifyError):
     """The lane has no room for more waiting jobs. `refused`: ids of the jobs that were not taken."""
 

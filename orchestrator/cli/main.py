@@ -25,6 +25,7 @@ from orchestrator.cli import (
     evaluate,
     jobs,
     search,
+    serve,
     stack,
     streams,
 )
@@ -120,7 +121,7 @@ app = typer.Typer(
 )
 
 _COMMANDS: tuple[tuple[str, tuple[Callable[..., None], ...]], ...] = (
-    ("Stack", (stack.up, stack.down, stack.doctor, stack.config)),
+    ("Stack", (stack.up, stack.down, serve.serve, stack.doctor, stack.config)),
     ("Corpus", (corpus.ingest, search.find, search.search, documents.show)),
     ("Questions", (ask.ask, ask.plan, ask.route, batch.batch, check.check)),
     ("Jobs", (jobs.status, jobs.result, jobs.jobs, batch.batches, jobs.why, jobs.cancel, jobs.retry)),

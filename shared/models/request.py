@@ -227,13 +227,12 @@ Plan = Annotated[
 ]
 
 
-class JobRequest(Budget):
-    """One research question. `None` means: as the settings say.
+class Question(Budget):
+    """One research question with its options, as any caller may give it. `None` means: as the settings say.
 
     `strategy` names a list of search stages; `subqueries` are a plan of the caller's own, used instead of a
     decomposition: texts, or objects with `query`, `depends_on`, `dimension` and `under`; a text that holds `#1`
     waits for the first one's answer. `explain` keeps how every score came to be.
-    `typed` are the leaves of a search in a conversation, the question itself first, and nothing branches.
     `top_n` is the number of merged results (settings: multi_query.max_total_results); `summary` switches the
     LLM summary; `deadline_s` is in seconds from the job's turn, `queue_limit_s` how many it may wait for that. The
     limits of a budget: see Budget; those that are not given are the settings' (`budget.max_calls` ...).
@@ -251,7 +250,6 @@ class JobRequest(Budget):
     depth: EdgeDepth | None = None
     decompose: bool = True
     subqueries: Plan = ()
-    typed: tuple[TypedQuery, ...] = Field(default=(), max_length=MAX_QUERIES)
     summary: bool | None = None
     top_n: int | None = Field(default=None, ge=1, le=200)
     deadline_s: float | None = Field(default=None, gt=0, le=86_400)
@@ -259,9 +257,7 @@ class JobRequest(Budget):
     on_outage: OnOutage | None = None
     filters: Filters = Filters()
     lane: Lane = Lane.INTERACTIVE
-    tenant: TenantName = "default"
     idempotency_key: str | None = Field(default=None, min_length=1, max_length=200)
-    ingest: IngestRequest | None = Field(default=None, description="the job puts documents in; set by the client alone")
 
     @field_validator("question")
     @classmethod
@@ -273,3 +269,14 @@ class JobRequest(Budget):
         if bad is not None:
             raise ValueError(f"holds the control character U+{ord(bad):04X}: remove it")
         return text
+
+
+class JobRequest(Question):
+    """A question of a tenant, or an ingest.
+
+    `typed` are the leaves of a search in a conversation, the question itself first, and nothing branches.
+    """
+
+    typed: tuple[TypedQuery, ...] = Field(default=(), max_length=MAX_QUERIES)
+    tenant: TenantName = "default"
+    ingest: IngestRequest | None = Field(default=None, description="the job puts documents in; set by the client alone")

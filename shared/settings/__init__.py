@@ -17,7 +17,14 @@ from shared.settings.faults import HIDDEN, environment_fault, first_fault
 from shared.settings.routing import RoutingRow, RoutingSettings, RoutingTypes
 from shared.settings.sections import AggregatorSettings, EnumerationSettings, LaneSettings
 from shared.settings.server_url import ServerUrl
-from shared.settings.services import BudgetDefaults, FlowerSettings, Prices, ProviderSettings, RedisSettings
+from shared.settings.services import (
+    BudgetDefaults,
+    FlowerSettings,
+    Prices,
+    ProviderSettings,
+    RedisSettings,
+    ServerSettings,
+)
 from shared.settings.sources import CONFIG_ENV, check_secrets, settings_file
 from shared.settings.strategies import Strategy, built_in, checked, known_names, named, plugin_strategies, with_post
 from shared.settings.verifying import GapSettings, SummarySettings, VerifierSettings
@@ -76,6 +83,7 @@ class Settings(BaseSettings):
     budget: BudgetDefaults = BudgetDefaults()
     prices: Prices = Prices()
     flower: FlowerSettings = FlowerSettings()
+    server: ServerSettings = ServerSettings()
 
     @model_validator(mode="before")
     @classmethod

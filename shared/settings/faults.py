@@ -68,9 +68,14 @@ def request_fault(error: ValidationError, where: str = "", given: Any = None) ->
     `given`: what the caller wrote, shown where a field of the request itself is missing.
     """
     fault = error.errors()[0]
-    name = ".".join(str(part) for part in fault["loc"]) or "request"
     is_own = fault["type"] == "missing" and len(fault["loc"]) == 1 and given is not None
-    return InputError(f"{where}{name}", given if is_own else fault["input"], sentence(fault))
+    return field_fault({**fault, "input": given} if is_own else fault, where)
+
+
+def field_fault(fault: Any, where: str = "") -> InputError:
+    """The same of one of pydantic's faults: a mapping with `loc`, `input`, `type` and `msg`."""
+    name = ".".join(str(part) for part in fault["loc"]) or "request"
+    return InputError(f"{where}{name}", fault["input"], sentence(fault))
 
 
 def _strategy_fault(fault: Any, where: list[str]) -> SettingsError:

@@ -191,3 +191,23 @@ class FlowerSettings(SettingsSection):
         if self.host not in LOOPBACK and ":" not in self.basic_auth.get_secret_value():
             raise ValueError('a host beyond loopback needs basic_auth = "user:password"')
         return self
+
+
+class ServerSettings(SettingsSection):
+    """Ramify over HTTP: `ramify serve`, and a part of `ramify up`."""
+
+    enabled: bool = Field(default=True, description="start it with `ramify up`, where the extra server is installed")
+    host: str = Field(default="127.0.0.1", description="address to listen on")
+    port: int = Field(default=0, ge=0, le=65_535, description="port; 0 = 8321, or a free one")
+    max_body_bytes: int = Field(
+        default=1_000_000, ge=10_000, le=100_000_000, description="bytes of a request's body; streams have no bound"
+    )
+    body_timeout_s: float = Field(
+        default=15.0, gt=0, le=600, description="seconds without any byte of a body; a whole one has four times that"
+    )
+    idle_timeout_s: int = Field(
+        default=10, ge=1, le=600, description="seconds for a request's head, and between two requests of a connection"
+    )
+    connections: int = Field(default=1_000, ge=10, le=100_000, description="connections at once; more get a 503")
+    threads: int = Field(default=40, ge=4, le=500, description="requests that are worked on at once; more wait")
+    access_log: bool = Field(default=False, description="log each request: address, path with its query, status")

@@ -67,7 +67,7 @@ REQUESTS = {
 }  # fmt: skip
 LISTS = {"batches", "jobs", "statuses", "dead"}
 DEAD_LISTS = {"list", "count", "drop", "quarantined"}
-NEUTRAL = {"close", "corpus", "reads_by_name", "settings_differ"}
+NEUTRAL = {"close", "corpus", "for_tenant", "ping", "reads_by_name", "settings_differ"}
 
 
 @pytest.fixture

@@ -1,0 +1,8 @@
+"""All operations, by name. A module of operations that is new is added here."""
+
+from __future__ import annotations
+
+from orchestrator.operations import jobs
+from orchestrator.operations.operation import by_name
+
+OPERATIONS = by_name([*jobs.OPERATIONS])

@@ -1,0 +1,1 @@
+"""Ramify over HTTP: routes made from the operations, errors as problem+json. Needs the extra `ramify[server]`."""

@@ -1,0 +1,37 @@
+"""Whether this process lives, and whether it can do anything: for load balancers and supervisors, without a key."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from fastapi import APIRouter, Request
+
+from orchestrator.client import Ramify
+from orchestrator.server.problems import MEDIA_TYPE
+from shared.models.base import Model
+
+router = APIRouter(tags=["health"])
+_PROBLEM = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
+_UNREADY: dict[int | str, dict[str, Any]] = {503: {"description": "Redis does not answer.", "content": _PROBLEM}}
+
+
+class Health(Model):
+    """It answers."""
+
+    status: Literal["ok"] = "ok"
+
+
+@router.get("/healthz", operation_id="healthz", summary="Whether this process answers.")
+async def healthz() -> Health:
+    """Whether this process answers."""
+    return Health()
+
+
+@router.get(
+    "/readyz", operation_id="readyz", summary="Whether Redis answers, so that jobs can be taken.", responses=_UNREADY
+)
+def readyz(request: Request) -> Health:
+    """Whether Redis answers, so that jobs can be taken."""
+    client: Ramify = request.app.state.ramify
+    client.ping()
+    return Health()

@@ -1,0 +1,151 @@
+"""Errors over HTTP: one problem+json (RFC 9457) for each, with the sentence that the command line shows."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from pydantic import Field
+from starlette.exceptions import HTTPException
+
+from shared.errors import (
+    BatchCancelledError,
+    IngestUnderWayError,
+    InputError,
+    LaneFullError,
+    NoAnswerError,
+    NotAllowedError,
+    NotFoundError,
+    NotRunningError,
+    RamifyError,
+    TooManyRequestsError,
+    UnknownCallerError,
+    shown,
+)
+from shared.models.base import Model
+from shared.settings.faults import field_fault
+
+MEDIA_TYPE = "application/problem+json"
+#: Seconds after which a caller may try again, where nobody knows better.
+_RETRY_AFTER_S = 5
+_STATUS: tuple[tuple[type[RamifyError], int], ...] = (
+    (NotFoundError, 404),
+    (IngestUnderWayError, 409),
+    (InputError, 422),
+    (LaneFullError, 429),
+    (TooManyRequestsError, 429),
+    (BatchCancelledError, 409),
+    (NoAnswerError, 409),
+    (UnknownCallerError, 401),
+    (NotAllowedError, 403),
+    (NotRunningError, 503),
+)
+_log = logging.getLogger(__name__)
+
+
+class Problem(Model):
+    """What went wrong. `detail` is a sentence that says what to do; `field`, `value` and `fix` are its parts.
+
+    `type` is always about:blank, so `title` is that of the status. `job_id`: the job that is in the way.
+    """
+
+    type: str = "about:blank"
+    title: str
+    status: int = Field(ge=400, le=599)
+    detail: str
+    field: str | None = None
+    value: str | None = None
+    fix: str | None = None
+    job_id: str | None = None
+
+
+def status_of(error: RamifyError) -> int:
+    """The HTTP status of an error of ours."""
+    return next((status for kind, status in _STATUS if isinstance(error, kind)), 500)
+
+
+def problem_of(error: RamifyError) -> Problem:
+    """An error of ours as a problem."""
+    status, parts = status_of(error), dict[str, str]()
+    if isinstance(error, InputError):
+        parts = {"field": error.field, "value": shown(error.value), "fix": error.fix}
+    if isinstance(error, IngestUnderWayError):
+        parts["job_id"] = error.job_id
+    return Problem(title=HTTPStatus(status).phrase, status=status, detail=_printable(str(error)), **parts)
+
+
+def respond(problem: Problem, headers: Mapping[str, str] | None = None) -> Response:
+    """A problem as a response."""
+    body = problem.model_dump_json(exclude_none=True)
+    return Response(body, problem.status, headers, MEDIA_TYPE)
+
+
+def refuse(status: int, detail: str, headers: Mapping[str, str] | None = None) -> Response:
+    """A problem of that status and sentence as a response."""
+    return respond(Problem(title=HTTPStatus(status).phrase, status=status, detail=detail), headers)
+
+
+def add_handlers(app: FastAPI) -> None:
+    """Let every error of `app` become a problem."""
+    app.add_exception_handler(RamifyError, _on_ours)
+    app.add_exception_handler(RequestValidationError, _on_invalid)
+    app.add_exception_handler(HTTPException, _on_http)
+    app.add_exception_handler(Exception, _on_unforeseen)
+
+
+async def _on_ours(_: Request, error: Exception) -> Response:
+    if not isinstance(error, RamifyError):
+        raise error
+    problem = problem_of(error)
+    if problem.status == HTTPStatus.INTERNAL_SERVER_ERROR:
+        _log.error("%s: %s", type(error).__name__, error)
+    return respond(problem, _headers(error))
+
+
+def _headers(error: RamifyError) -> dict[str, str]:
+    if isinstance(error, UnknownCallerError):
+        return {"WWW-Authenticate": "Bearer"}
+    if isinstance(error, TooManyRequestsError):
+        return {"Retry-After": str(max(1, round(error.retry_after)))}
+    may_pass = isinstance(error, LaneFullError | NotRunningError)
+    may_pass = may_pass or (isinstance(error, NoAnswerError) and not error.terminal)
+    return {"Retry-After": str(_RETRY_AFTER_S)} if may_pass else {}
+
+
+async def _on_invalid(_: Request, error: Exception) -> Response:
+    fault: Any = error.errors()[0] if isinstance(error, RequestValidationError) else None
+    if fault is None:
+        raise error
+    if fault["type"] == "json_invalid":
+        return refuse(400, f"the body is no JSON: {fault['ctx']['error']}")
+    place, *where = fault["loc"]
+    return respond(problem_of(field_fault({**fault, "loc": tuple(where) or (place,)})))
+
+
+async def _on_http(_: Request, error: Exception) -> Response:
+    """What the framework raises itself: no such path, no such method, a body that cannot be read."""
+    if not isinstance(error, HTTPException):
+        raise error
+    phrase = HTTPStatus(error.status_code).phrase
+    said = _SENTENCES.get(error.status_code) or (error.detail if error.detail != phrase else phrase.lower())
+    return refuse(error.status_code, said, error.headers)
+
+
+async def _on_unforeseen(*_: object) -> Response:
+    """The server logs the traceback; callers learn nothing of the inside."""
+    return refuse(500, "unforeseen: the log of the server says what went wrong")
+
+
+_SENTENCES = {
+    404: "there is no such path: /openapi.json lists all",
+    405: "this path does not take that method: the header Allow says which",
+}
+
+
+def _printable(text: str) -> str:
+    """Half surrogate pairs are no UTF-8."""
+    return text.encode("utf-8", "backslashreplace").decode()
