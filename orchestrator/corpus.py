@@ -113,10 +113,14 @@ class Corpus:
         """The same page by page; the first one says how many there are."""
         start, more = "", True
         while more:
-            wanted = DocumentsRequest(tenant=self._tenant, namespace=namespace, start=start)
-            page = self._ask(TaskName.SEARCH_DOCUMENTS, wanted, DocumentsReply, _READ_S)
+            page = self.page(start, namespace=namespace)
             yield page
             start, more = page.following, bool(page.following)
+
+    def page(self, start: str = "", most: int = PAGE, *, namespace: str | None = None) -> DocumentsReply:
+        """At most `most` documents from the id `start` on, and the id where the next page begins ("": nowhere)."""
+        wanted = DocumentsRequest(tenant=self._tenant, namespace=namespace, start=start, most=most)
+        return self._ask(TaskName.SEARCH_DOCUMENTS, wanted, DocumentsReply, _READ_S)
 
     def overview(self, namespace: str | None = None, seen: Callable[[int, int], None] | None = None) -> CorpusOverview:
         """Everything counted, with flat memory. `seen` is told how many have been read, and of how many."""

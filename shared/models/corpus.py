@@ -70,11 +70,12 @@ class Passage(Model):
 
 
 class DocumentsRequest(Model):
-    """A page of the documents of a tenant, from the id `start` on."""
+    """A page of the documents of a tenant, from the id `start` on, of `most` documents."""
 
     tenant: TenantName
     namespace: Name | None = None
     start: str = ""
+    most: int = Field(default=PAGE, ge=1, le=PAGE)
 
 
 class DocumentsReply(Model):

@@ -136,7 +136,7 @@ def test_given_an_ingest_with_failures_when_counted_then_their_sentences_are_sho
 def test_given_many_pages_when_listed_then_each_document_comes_once(
     pools: Pools, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("workers.corpus.documents.PAGE", 7)
+    monkeypatch.setattr(Corpus.page, "__defaults__", ("", 7))
     many = tmp_path / "many"
     many.mkdir()
     lines = [json.dumps({"id": str(number), "text": f"Note {number}."}) for number in range(30)]
@@ -146,6 +146,7 @@ def test_given_many_pages_when_listed_then_each_document_comes_once(
     assert [len(page.documents) for page in pages] == [7, 7, 7, 7, 2]
     assert pages[0].total == 30
     assert len({one.doc_id for page in pages for one in page.documents}) == 30
+    assert pools.corpus().page(pages[1].following, 2).documents == pages[2].documents[:2]
 
 
 @pytest.mark.parametrize("name", ["notes/report.pdf", "Report", "report.pdf", "epor"])

@@ -10,7 +10,7 @@ from typing import Any
 from qdrant_client import models
 
 from shared.models import PagePart
-from shared.models.corpus import PAGE, DocumentsReply, DocumentsRequest, StoredDocument
+from shared.models.corpus import DocumentsReply, DocumentsRequest, StoredDocument
 from shared.store import ChunkStore
 from shared.store.page_keys import folded, title_key
 from shared.store.schema import DOCUMENT, equals, of_documents, one_of
@@ -23,10 +23,10 @@ _CANDIDATES = 20
 def page_of(store: ChunkStore, request: DocumentsRequest) -> DocumentsReply:
     """A page of the documents, by the ids of their first chunks."""
     flt = _documents(request.namespace)
-    rows = list(islice(store.read(flt, _FIELDS, request.start), PAGE + 1))
-    following = rows[PAGE][0] if len(rows) > PAGE else ""
+    rows = list(islice(store.read(flt, _FIELDS, request.start), request.most + 1))
+    following = rows[request.most][0] if len(rows) > request.most else ""
     total = 0 if request.start else store.count(flt)
-    return DocumentsReply(documents=tuple(_document(row) for _, row in rows[:PAGE]), following=following, total=total)
+    return DocumentsReply(documents=tuple(_document(row) for _, row in rows[: request.most]), following=following, total=total)
 
 
 def meant(store: ChunkStore, name: str, namespace: str | None) -> list[StoredDocument]:
