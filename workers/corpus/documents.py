@@ -26,7 +26,9 @@ def page_of(store: ChunkStore, request: DocumentsRequest) -> DocumentsReply:
     rows = list(islice(store.read(flt, _FIELDS, request.start), request.most + 1))
     following = rows[request.most][0] if len(rows) > request.most else ""
     total = 0 if request.start else store.count(flt)
-    return DocumentsReply(documents=tuple(_document(row) for _, row in rows[: request.most]), following=following, total=total)
+    return DocumentsReply(
+        documents=tuple(_document(row) for _, row in rows[: request.most]), following=following, total=total
+    )
 
 
 def meant(store: ChunkStore, name: str, namespace: str | None) -> list[StoredDocument]:
