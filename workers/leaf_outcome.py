@@ -44,6 +44,8 @@ def record_found(  # noqa: PLR0913 - as `TaskRun.record_leaf`
         warnings=found.warnings,
         timings_ms=found.timings_ms,
         stages=found.stages,
+        mode=found.mode,
+        index_version=found.index_version,
         reranker=found.reranked_by,
         verdict=found.verdict,
     )

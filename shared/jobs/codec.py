@@ -12,6 +12,7 @@ from pydantic_core import to_json
 
 M = TypeVar("M", bound=BaseModel)
 _LEVEL = 1  # leaf results are small and short-lived: speed over size
+_SMALL_LEVEL = 9
 #: What a blob may unpack to: always so much, so many times its size, and never more (bytes).
 _ALWAYS_BYTES, _MOST_TIMES, _MAX_BYTES = 16_000_000, 200, 256_000_000
 
@@ -32,6 +33,11 @@ def texts(values: Iterable[object]) -> tuple[str, ...]:
 def pack(model: BaseModel) -> bytes:
     """Compress a model."""
     return compressed_bytes(model.model_dump_json(exclude_defaults=True).encode())
+
+
+def pack_small(model: BaseModel) -> bytes:
+    """As `pack`, for what is kept for long: size over speed."""
+    return zlib.compress(model.model_dump_json(exclude_defaults=True).encode(), _SMALL_LEVEL)
 
 
 def compressed(value: object) -> bytes:

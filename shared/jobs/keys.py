@@ -57,6 +57,7 @@ class JobKeys:
         self.chunks = f"{tag}:chunks"  # hash: digest -> blob, what was found while the job is open (see `hit_blobs`)
         self.pool = f"{tag}:pool"  # blob: the merged pool
         self.answer = f"{tag}:answer"  # blob: the answer
+        self.manifest = f"{tag}:manifest"  # blob: what the answer rests on
         self.warnings = f"{tag}:warnings"  # list of sentences
         self.events = f"{tag}:events"  # capped stream
         self.named_by = f"{tag}:named_by"  # set: batches of which a line names this job by its key, while it is open
@@ -64,7 +65,7 @@ class JobKeys:
     @classmethod
     def types(cls, job_id: str) -> dict[str, str]:
         """Each key of a job -> the type that it has, as Redis names it."""
-        others = {"pool": "string", "answer": "string", "warnings": "list", "events": "stream"}
+        others = {"pool": "string", "answer": "string", "manifest": "string", "warnings": "list", "events": "stream"}
         return {key: others.get(name, "hash") for name, key in vars(cls(job_id)).items()}
 
 

@@ -13,7 +13,7 @@ from redis.exceptions import ResponseError
 
 from shared.errors import DamagedError, RamifyError
 from shared.jobs.budget import spending
-from shared.jobs.codec import text
+from shared.jobs.codec import text, unpack_or_none
 from shared.jobs.events import events_of
 from shared.jobs.fields import Fields, damage_named, damaged, stored
 from shared.jobs.hit_blobs import unpack_answer
@@ -25,6 +25,7 @@ from shared.jobs.work import read_work
 from shared.models import Answer, Cost, JobEvent, JobStatus
 from shared.models.cost import Spending
 from shared.models.degraded import codes
+from shared.models.manifest import Manifest
 from shared.models.route import Route
 from shared.models.status import Postponement
 
@@ -96,6 +97,15 @@ class JobReader:
         except (ValueError, DamagedError) as error:
             kind = type(error).__name__
             raise RamifyError(f"the answer of job {job_id} cannot be read ({kind}): ask the question again") from None
+
+    def manifest(self, job_id: str) -> Manifest | None:
+        """What the answer rests on; None where there is none. Raises: RamifyError for a damaged one."""
+        try:
+            with damage_named():
+                return unpack_or_none(self._client.get(JobKeys(job_id).manifest), Manifest)
+        except (ValueError, TypeError, DamagedError) as error:
+            kind = type(error).__name__
+            raise RamifyError(f"the manifest of job {job_id} cannot be read ({kind}): ask the question again") from None
 
     def events(self, job_id: str, timeout_s: float | None, after: str = "0") -> Iterator[JobEvent]:
         """Events from the beginning (or after an id) until the job ends or `timeout_s` is over (None: its own time)."""

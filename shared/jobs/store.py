@@ -16,7 +16,7 @@ from shared.jobs import hit_blobs
 from shared.jobs.admission import AdmissionQueues, Enqueued, NewJob
 from shared.jobs.batches import Batches
 from shared.jobs.budget import budget_fields, with_default_budget
-from shared.jobs.codec import text
+from shared.jobs.codec import pack_small, text
 from shared.jobs.damaged import DamagedJobs
 from shared.jobs.endings import Endings, Retries
 from shared.jobs.events import events_of
@@ -31,6 +31,7 @@ from shared.jobs.scripts import Scripts, as_json, node_args
 from shared.jobs.states import State
 from shared.jobs.work import CLAIMS, WorkLog
 from shared.models import Answer, Cost, JobRequest, Lane, LeafResult, LeafStatus, MergedPool, Node, SearchResult
+from shared.models.manifest import Manifest
 from shared.models.plan import node_order
 from shared.models.route import Route
 from shared.settings import Settings
@@ -217,12 +218,13 @@ class JobStore:
         args = [self._head()[0], claimant, self.settings.jobs.redrive_after_s, state.value, CLAIMS[task.value]]
         return bool(self._run("claim", [JobKeys(job_id).job], args))
 
-    def finish(self, job: Job, answer: Answer, item: str = "") -> bool:
+    def finish(self, job: Job, answer: Answer, item: str = "", manifest: Manifest | None = None) -> bool:
         """From summarising to done, and nobody is at `item` any more. True for the one call that ended the job."""
         own = JobKeys(job.id)
         packed, verdicts = hit_blobs.pack_answer(answer), ",".join(answer.verdicts)
         work = [own.candidates, own.results, own.pool, own.chunks]
-        return self._finish(job, work, packed, partial=answer.partial, last=(verdicts, item))
+        last = verdicts, item, pack_small(manifest) if manifest else b""
+        return self._finish(job, work, packed, partial=answer.partial, last=last)
 
     def finish_ingest(self, job: Job, *, partial: bool) -> bool:
         """From finishing to done. True for the one call that ended the job."""
@@ -230,14 +232,13 @@ class JobStore:
         return self._finish(job, [own.inbox, own.line, own.seen], b"", partial=partial)
 
     def _finish(
-        self, job: Job, work: Sequence[str], answer: bytes, *, partial: bool, last: tuple[str, str] = ("", "")
+        self, job: Job, work: Sequence[str], answer: bytes, *, partial: bool, last: tuple[str | bytes, ...] = ("",) * 3
     ) -> bool:
-        """`work`: keys that go; `last`: verdicts, and the item of the task."""
+        """`work`: keys that go; `last`: verdicts, the item of the task, and the manifest."""
         own, tenant = JobKeys(job.id), job.request.tenant
         place, booked = self.admission.place(job.lane, tenant)
         keys = [own.job, own.answer, own.events, ACTIVE, *place, *work]
-        args = [*self._head(), answer, int(partial), job.id, tenant, *booked, *last]
-        ended = bool(self._run("finish", keys, args))
+        ended = bool(self._run("finish", keys, [*self._head(), answer, int(partial), job.id, tenant, *booked, *last]))
         if ended:
             self.endings.on_end()
         return ended

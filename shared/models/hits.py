@@ -94,6 +94,7 @@ class Chunk(Model):
     facet: str | None = Field(default=None, description="storage facet: context, intent, action, result, insight")
     ordinal: int = 0
     namespace: str = "default"
+    version: str = Field(default="", description="of its document's content: the first digits of the hash of an ingest")
     backlinks: int = 0
     part: PagePart = PagePart.TEXT
     symbol: str | None = None
@@ -244,6 +245,7 @@ class SearchResult(Model):
     timings_ms: dict[str, float] = Field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     cost: Cost = Cost()
+    index_version: int = Field(default=0, description="of the collection when it was searched; 0: not known")
 
 
 class LeafResult(Model):
@@ -261,6 +263,8 @@ class LeafResult(Model):
     warnings: tuple[str, ...] = ()
     timings_ms: dict[str, float] = Field(default_factory=dict)
     stages: tuple[StageTrace, ...] = ()
+    mode: str = Field(default="", description="the strategy that searched it")
+    index_version: int = 0
     reranker: str | None = None
     verdict: str | None = None
 

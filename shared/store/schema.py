@@ -51,7 +51,9 @@ INDEXED = (
 )
 #: What of a chunk only lists read, off the stored payload: a hit would carry it through all of a search for nothing.
 LISTED = frozenset({"definitions", "imports"})
-CHUNK_FIELDS = frozenset(Chunk.model_fields) - {"chunk_id"} - LISTED
+CHUNK_FIELDS = frozenset(Chunk.model_fields) - {"chunk_id", "version"} - LISTED
+#: Digits of a document's hash that a hit has as its `version`.
+_VERSION_DIGITS = 16
 #: The payload field of a first chunk that says what is known of the whole document (`DocumentSize`).
 DOCUMENT = "document"
 #: What ChunkStore reads of a chunk for `document_hashes`, `origins` and `documents`.
@@ -73,9 +75,8 @@ def payload_of(point: ChunkPoint, tenant: str) -> dict[str, Any]:
     Raises: InputError when the date is not YYYY-MM-DD.
     """
     chunk = point.chunk
-    payload = chunk.model_dump(
-        mode="json", exclude={"chunk_id", "boxes", *(name for name in _OFTEN_EMPTY if not getattr(chunk, name))}
-    )
+    empty = (name for name in _OFTEN_EMPTY if not getattr(chunk, name))
+    payload = chunk.model_dump(mode="json", exclude={"chunk_id", "version", "boxes", *empty})
     if chunk.boxes:  # as one text: an engine takes as long for each number of a list
         payload["boxes"] = json.dumps(chunk.boxes, separators=(",", ":"))
     payload |= {TENANT: tenant, "document_hash": point.document_hash, "source": point.source}
@@ -104,10 +105,13 @@ def hit_of(record: Any, score: float = 0.0) -> Hit:
 
     Raises: StoreError when the payload was not written by Ramify.
     """
-    fields = {name: value for name, value in (record.payload or {}).items() if name in CHUNK_FIELDS}
+    payload = record.payload or {}
+    fields = {name: value for name, value in payload.items() if name in CHUNK_FIELDS}
+    version = str(payload.get("document_hash", ""))[:_VERSION_DIGITS]
     dense = record.vector.get(DENSE) if isinstance(record.vector, dict) else None
     try:
-        return Hit(chunk_id=str(record.id), score=score, vector=() if dense is None else tuple(dense), **fields)
+        vector = () if dense is None else tuple(dense)
+        return Hit(chunk_id=str(record.id), score=score, vector=vector, version=version, **fields)
     except ValidationError as error:
         fault = error.errors()[0]
         raise StoreError(

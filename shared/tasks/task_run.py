@@ -29,6 +29,7 @@ from shared.jobs.store import read_node
 from shared.jobs.work import StartedWork
 from shared.models import Answer, Cost, JobRequest, Lane, LeafResult, LeafStatus, MergedPool, Node, SearchResult
 from shared.models.degraded import OnOutage
+from shared.models.manifest import Manifest
 from shared.models.status import DeadLetter
 from shared.providers.fallbacks import Fallbacks, PostponedError, noting
 from shared.providers.gates.cut_off import calls_of
@@ -105,9 +106,9 @@ class TaskRun:
         with self._leaving(cost, warnings) as note:
             return self.jobs.ingests.record(self.job.id, self.node_id, done, self.job.request, note)
 
-    def finish(self, answer: Answer) -> bool:
+    def finish(self, answer: Answer, manifest: Manifest) -> bool:
         """End the job with its answer: the last change of a summary. True for the one call that ended it."""
-        ended = self.jobs.finish(self.job, answer, self.item)
+        ended = self.jobs.finish(self.job, answer, self.item, manifest)
         if ended and self.begun is not None:
             self.begun.ended.set()
         return ended

@@ -49,7 +49,10 @@ def read_shard(run: TaskRun, node: Node, resources: SearchResources, timeout_s: 
     )  # fmt: skip
     tables.put_report(run.job.id, node.id, report)
     spent = round((time.monotonic() - begun) * 1000, 1)
-    return SearchResult(mode=MODE, candidates=report.scanned, timings_ms={"scan": spent}), bool(found.excerpts)
+    result = SearchResult(
+        mode=MODE, candidates=report.scanned, timings_ms={"scan": spent}, index_version=report.last_version
+    )
+    return result, bool(found.excerpts)
 
 
 def _stop_check(run: TaskRun, end: float) -> Callable[[], bool]:
@@ -71,7 +74,7 @@ def record_shard(run: TaskRun, node: Node, read: SearchResult, warnings: tuple[s
     """Record the shard's leaf; its rows are in the job store already."""
     result = LeafResult(
         node_id=node.id, status=LeafStatus.DONE, candidates=read.candidates, warnings=warnings,
-        timings_ms=read.timings_ms,
+        timings_ms=read.timings_ms, mode=read.mode, index_version=read.index_version,
     )  # fmt: skip
     run.record_leaf(result)
 

@@ -11,7 +11,7 @@ from shared.jobs import State
 from shared.jobs.reader import readable
 from shared.jobs.tables import Tables
 from shared.jobs.tenant_scope import no_such_job
-from shared.models import LeafResult, LeafStatus, MergedPool, Node
+from shared.models import Answer, LeafResult, LeafStatus, MergedPool, Node
 from shared.models.answer import EarlyReply, EarlyRequest
 from shared.models.degraded import Degradation
 from shared.models.route import PlannerName
@@ -36,6 +36,7 @@ from workers.merge.answer import (
 from workers.merge.early import early_answer
 from workers.merge.gaps import GapQuery, SearchedTree, round_of
 from workers.merge.gaps_said import said_gaps
+from workers.merge.manifest import manifest_of
 
 
 @registry(TaskName.MERGE_TREE, on_error=fail_job)
@@ -103,7 +104,7 @@ def merge_summarise(run: TaskRun) -> None:
     leaves = all_leaves(jobs.nodes(job.id), jobs.leaf_states(job.id), jobs.results(job.id))
     if not leaves and (route := jobs.routed(job.id)) and route.planner is PlannerName.NONE:
         made = Aggregated(summary=no_retrieval(job.request.question))
-        run.finish(build_answer(jobs, job, MergedPool(), made, []))
+        _finish(run, build_answer(jobs, job, MergedPool(), made, []))
         return
     failed = [leaf for leaf in leaves if leaf.status is not LeafStatus.DONE]
     if len(failed) == len(leaves):
@@ -117,8 +118,12 @@ def merge_summarise(run: TaskRun) -> None:
     name, made = run_aggregator(run, pool, leaves, llm=writer, table=table, verifier=verifier)
     run.annotate(made.cost, made.warnings)
     answer = build_answer(jobs, job, pool, made, leaves)
-    whole = answer.model_copy(update={"aggregator": name})
-    run.finish(kept(whole, registry.settings.jobs.keep))
+    _finish(run, answer.model_copy(update={"aggregator": name}))
+
+
+def _finish(run: TaskRun, answer: Answer) -> None:
+    """End the job with its answer and the manifest of all of it, whatever is kept."""
+    run.finish(kept(answer, registry.settings.jobs.keep), manifest_of(run.job, answer, registry.settings))
 
 
 def _unanswered(run: TaskRun, failed: list[LeafResult]) -> str:

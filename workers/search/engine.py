@@ -41,7 +41,7 @@ def continued(found: SearchResult, after: SearchResult) -> SearchResult:
     """`after`, the result of later stages, with the traces, times and warnings of the search that they went on from."""
     return after.model_copy(
         update={
-            **found.model_dump(include={"mode", "candidates", "rewrites", "strong_signal"}),
+            **found.model_dump(include={"mode", "candidates", "rewrites", "strong_signal", "index_version"}),
             "stages": (*found.stages, *after.stages),
             "timings_ms": {**found.timings_ms, **after.timings_ms},
             "warnings": tuple(dict.fromkeys((*found.warnings, *after.warnings))),

@@ -121,9 +121,10 @@ def run_search_stages(
         info, tools = ready
         tools = replace(tools, timeout_s=timeout_s, index_version=info.index_version)
         run = search_variants if leaf.variants else search
+
         compute = partial(run, leaf.query(), leaf.strategy, stages, tools, explain=leaf.explain)
         if cache is None or not settings.cache.leaves or not _worth_keeping(stages, tools):
-            return _with_edge_warning(compute(), leaf, stages)
+            return _told(compute(), leaf, stages, info)
         before = fallbacks_so_far()
         found, result = cache.get_or_compute(
             LEAF,
@@ -134,7 +135,7 @@ def run_search_stages(
             # A leaf cut short by its job's budget or time, or made without a model that failed, is not for others.
             keep=lambda _: fallbacks_so_far() == before,
         )
-        return _with_cache_result(_with_edge_warning(found, leaf, stages), result)
+        return _with_cache_result(_told(found, leaf, stages, info), result)
 
 
 def _worth_keeping(stages: Strategy, tools: Tools) -> bool:
@@ -164,8 +165,9 @@ def run_rerank_stages(leaf: LeafQuery, found: SearchResult, tools: Tools) -> Sea
     return continued(found, run(bare, leaf.query(), stages, tools, explain=leaf.explain))
 
 
-def _with_edge_warning(found: SearchResult, leaf: LeafQuery, stages: Strategy) -> SearchResult:
-    """The result, with a warning when edges were asked for that the strategy does not follow."""
+def _told(found: SearchResult, leaf: LeafQuery, stages: Strategy, info: CollectionInfo) -> SearchResult:
+    """The result with the index version, and with a warning for edges that the strategy does not follow."""
+    found = found.model_copy(update={"index_version": info.index_version})
     if not (leaf.near_symbol or leaf.depth) or any(isinstance(stage, EdgesStage) for stage in stages):
         return found
     asked, reason = "near_symbol" if leaf.near_symbol else "depth", f"the strategy {leaf.strategy} follows no edges"

@@ -3,6 +3,7 @@
 -- KEYS 1 job hash   2 answer   3 events stream   4 active   5-11 as in `give_back`   12... keys of the work
 -- ARGV 1 now   2 ttl (s)   3 max events   4 answer (blob) or ''   5 partial (1|0)   6 job id   7 tenant   8 quantum (leaves)
 --      9 ends that are kept   10 verdicts (codes, by commas)   11 item that its worker is at no more ('': none)
+--      12 manifest (blob) or ''
 -- Returns 1, or 0 when the job is in another state (by now).
 -- with counted
 -- with emit
@@ -13,6 +14,7 @@ local state, degraded, batch, leaves =
   unpack(redis.call('HMGET', KEYS[1], 'state', 'degraded', 'batch_id', 'leaves_total'))
 if not may_become(state, 'done') then return 0 end
 if ARGV[4] ~= '' then redis.call('SET', KEYS[2], ARGV[4], 'EX', ARGV[2]) end
+if ARGV[12] ~= '' then redis.call('SET', string.gsub(KEYS[1], 'job$', 'manifest'), ARGV[12], 'EX', ARGV[2]) end
 redis.call('HSET', KEYS[1], 'state', 'done', 'partial', ARGV[5], 'verdicts', ARGV[10], 'finished_at', ARGV[1],
   'updated_at', ARGV[1])
 redis.call('DEL', unpack(KEYS, 12))

@@ -158,7 +158,7 @@ def escaped(text: str) -> str:
 
 def filled(name: str, values: Mapping[str, str]) -> str:
     """The template with each slot filled in one pass, so a slot's name inside a value stays text."""
-    return _SLOT.sub(lambda slot: values[slot[1]], _template(name))
+    return _SLOT.sub(lambda slot: values[slot[1]], template(name))
 
 
 def _memory(memory: Memory) -> str:
@@ -207,5 +207,5 @@ def _attribute(text: str) -> str:
 
 
 @cache
-def _template(name: str) -> str:
+def template(name: str) -> str:
     return (files("shared.providers.llm") / "prompts" / f"{name}.md").read_text(encoding="utf-8")

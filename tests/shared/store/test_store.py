@@ -89,7 +89,7 @@ def test_given_a_chunk_when_found_then_it_comes_back_as_it_was_stored(
     stored = make_point("Redis 持久化 AOF 与 RDB", "aof", path="notes/zh/缓存/redis.md", tags=("缓存", "redis"),
                         date="2026-05-11", kind="memory").chunk  # fmt: skip
 
-    assert hits[0].model_dump(include=set(Chunk.model_fields)) == stored.model_dump()
+    assert hits[0].model_dump(include=set(Chunk.model_fields)) == {**stored.model_dump(), "version": "hash-aof"}
 
 
 def test_given_a_limit_and_an_offset_when_searched_then_pages_join(filled: ChunkStore) -> None:
