@@ -11,7 +11,7 @@ from fastapi import FastAPI
 
 from orchestrator.client import Ramify
 from orchestrator.operations.registry import OPERATIONS
-from orchestrator.server import health, problems, routes
+from orchestrator.server import health, metrics, problems, routes
 from orchestrator.server.bounds import BodyBounds
 from shared.settings import Settings
 
@@ -22,10 +22,12 @@ def make_app(settings: Settings, client: Ramify | None = None) -> FastAPI:
     Raises: NotRunningError when nothing runs here and the settings name no Redis.
     """
     ramify = client or Ramify(settings)
+    counted = metrics.ServerMetrics(ramify.settings)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         yield
+        counted.close()
         ramify.close()
 
     app = FastAPI(
@@ -37,10 +39,12 @@ def make_app(settings: Settings, client: Ramify | None = None) -> FastAPI:
         redoc_url=None,
         separate_input_output_schemas=False,
     )
-    app.state.ramify, app.state.settings = ramify, settings
+    app.state.ramify, app.state.settings, app.state.metrics = ramify, settings, counted
     problems.add_handlers(app)
     app.add_middleware(BodyBounds, most_bytes=settings.server.max_body_bytes, pause_s=settings.server.body_timeout_s)
+    app.add_middleware(metrics.CountedRequests, metrics=counted)
     app.include_router(health.router)
+    app.include_router(metrics.router)
     app.include_router(routes.router_of(OPERATIONS.values()))
     app.openapi = lambda: _described(app)  # type: ignore[method-assign]
     return app
