@@ -20,6 +20,7 @@ from shared.settings.server_url import ServerUrl
 from shared.settings.services import (
     BudgetDefaults,
     FlowerSettings,
+    McpSettings,
     Prices,
     ProviderSettings,
     RedisSettings,
@@ -85,6 +86,7 @@ class Settings(BaseSettings):
     prices: Prices = Prices()
     flower: FlowerSettings = FlowerSettings()
     server: ServerSettings = ServerSettings()
+    mcp: McpSettings = McpSettings()
     telemetry: TelemetrySettings = TelemetrySettings()
 
     @model_validator(mode="before")
