@@ -5,50 +5,23 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import lru_cache
 
-from orchestrator.accounting import GONE
+from orchestrator.answered_lines import answered_lines
 from orchestrator.cli import streams
 from orchestrator.cli.out_file import OutFile
-from orchestrator.cli.out_formats import AnsweredLine
 from orchestrator.client import Ramify
-from shared.errors import InputError, NotRunningError, RamifyError
-from shared.jobs.states import Outcome, State
-from shared.models import Answer, BatchStatus
+from orchestrator.out_formats import AnsweredLine
+from shared.errors import InputError, NotRunningError
+from shared.jobs.states import Outcome
+from shared.models import BatchStatus
 from shared.models.batch import LineRecord
 
 #: Jobs that are looked at, and lines that are reported, in one round trip.
 _PAGE, _LINES_PAGE = 100, 20
-#: Answers that are held, for the lines behind that have the same job.
-_HELD = 16
 #: Seconds of one poll while lines are still being submitted, and when only the answers are awaited.
 _SHORT_POLL_S, _LONG_POLL_S = 0.3, 5.0
-
-
-def answered_lines(client: Ramify, batch_id: str, numbers: Sequence[int] | None = None) -> Iterator[AnsweredLine]:
-    """Every line that is not blank, or those of these `numbers`, in order; one whose job is open has no answer yet."""
-
-    @lru_cache(_HELD)
-    def answer_of(job_id: str) -> tuple[Answer | None, str | None]:
-        return _answer(client, job_id)
-
-    for found in client.batch_report(batch_id, numbers):
-        is_done = found.job_id is not None and found.state == State.DONE
-        answer, fault = answer_of(found.job_id or "") if is_done else (None, None)
-        error = fault or found.error or ("it has expired" if found.state == GONE else None)
-        yield AnsweredLine(**dict(found) | {"answer": answer, "error": error})
-
-
-def _answer(client: Ramify, job_id: str) -> tuple[Answer | None, str | None]:
-    """The answer of a job, or why it cannot be read. Raises: NotRunningError."""
-    try:
-        return client.result(job_id), None
-    except NotRunningError:
-        raise
-    except RamifyError as error:
-        return None, str(error)
 
 
 class EndedLines:

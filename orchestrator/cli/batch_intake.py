@@ -24,6 +24,7 @@ from orchestrator.intake import (
     read_questions,
 )  # fmt: skip
 from orchestrator.outage import Outage
+from orchestrator.text_lines import json_text
 from shared.errors import InputError
 from shared.models import BatchStatus, Lane
 from shared.models.batch import BatchSource, LineRecord
@@ -214,7 +215,7 @@ class RejectsFile:
         try:
             if self._handle is None:
                 self._handle = self._stack.enter_context(output_files.fresh(self._path))
-            self._handle.write(f"{streams.encoded(line)}\n".encode())
+            self._handle.write(f"{json_text(line)}\n".encode())
             self._handle.flush()
         except OSError as error:
             raise InputError("--rejects", str(self._path), f"it cannot be written ({error.strerror})") from None

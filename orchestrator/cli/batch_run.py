@@ -12,11 +12,11 @@ from orchestrator.cli.batch_answers import EndedLines
 from orchestrator.cli.batch_intake import BatchFile, BatchTaken, FileIntake, RejectsFile
 from orchestrator.cli.follow import follow_batch
 from orchestrator.cli.out_file import OutFile
-from orchestrator.cli.out_formats import AnsweredLine, format_of
 from orchestrator.cli.render.batches import accounts_line, draw_batch
 from orchestrator.cli.text import counted, plain
 from orchestrator.client import Ramify
 from orchestrator.intake import Rejected
+from orchestrator.out_formats import AnsweredLine, format_of
 from shared.errors import BatchCancelledError, InputError, RamifyError
 from shared.models.batch import LineRecord
 

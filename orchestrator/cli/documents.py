@@ -11,7 +11,8 @@ import typer
 
 from orchestrator.cli import options, streams
 from orchestrator.cli.invocation import invocation_of
-from orchestrator.cli.text import counted, one_line
+from orchestrator.cli.text import counted
+from orchestrator.text_lines import one_line
 
 if TYPE_CHECKING:
     from shared.models import DocumentOutcome

@@ -13,10 +13,11 @@ from orchestrator.cli import streams
 from orchestrator.cli.batch_answers import EndedLines
 from orchestrator.cli.render.batches import draw_batch
 from orchestrator.cli.render.tree import draw
-from orchestrator.cli.text import counted, one_line, read_as
+from orchestrator.cli.text import counted, read_as
 from orchestrator.client import Ramify
 from orchestrator.growth import Growth, apply
 from orchestrator.outage import Outage
+from orchestrator.text_lines import one_line
 from shared.errors import NotRunningError
 from shared.jobs.reader import PAST_TIME_S
 from shared.models import BatchStatus, JobEvent, JobStatus, Node

@@ -11,7 +11,8 @@ import typer
 from orchestrator.cli import options, streams
 from orchestrator.cli.ask import show_outcome
 from orchestrator.cli.invocation import invocation_of
-from orchestrator.cli.text import columns, counted, csv_cell, csv_writer
+from orchestrator.cli.text import columns, counted
+from orchestrator.text_lines import row_lines
 from shared.errors import InputError
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from shared.models import BatchStatus, JobStatus
 
 #: Columns of every list in CSV; those of the question follow.
-_CSV_COLUMNS = ("number", "title", "path", "uri", "date", "kind", "tags", "sentence", "copy_of")
 
 Id = Annotated[str, typer.Argument(metavar="ID", help="Of a job or of a batch.")]
 
@@ -119,7 +119,7 @@ def _show_early(client: Ramify, found: JobStatus | BatchStatus, *, as_json: bool
 def _batch_result(client: Ramify, batch_id: str, *, as_json: bool) -> int:
     """Every line with its answer. Partial when a line's job has ended without one, or with one that is not complete."""
     from orchestrator.accounting import GONE
-    from orchestrator.cli.batch_answers import answered_lines
+    from orchestrator.answered_lines import answered_lines
     from orchestrator.cli.render.batches import answer_cells
 
     code, table = (
@@ -292,10 +292,5 @@ def _write_rows(client: Ramify, job_id: str, *, as_csv: bool) -> None:
             streams.line(row.model_dump(mode="json", exclude={"digest"}))
         return
     table = client.result(job_id).table
-    names = table.columns if table else ()
-    writer = csv_writer(sys.stdout)
-    writer.writerow([*_CSV_COLUMNS, *map(csv_cell, names)])
-    for number, row in enumerate(rows, 1):
-        copy_of = "" if row.copy_of is None else str(row.copy_of)
-        cells = (row.title, row.path, row.uri, row.date or "", row.kind, "; ".join(row.tags), row.sentence, copy_of)
-        writer.writerow([number, *map(csv_cell, cells), *(csv_cell(row.fields.get(name, "")) for name in names)])
+    for line in row_lines("csv", rows, table.columns if table else ()):
+        sys.stdout.write(line)

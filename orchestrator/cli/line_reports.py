@@ -5,8 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Collection, Iterable, Iterator
 
-from orchestrator.cli.streams import encoded
-from orchestrator.cli.text import OWN_NAMES, csv_cell, csv_id, csv_writer
+from orchestrator.text_lines import OWN_NAMES, csv_cell, csv_id, csv_writer, json_text
 from shared.errors import InputError
 from shared.jobs.job_list import OPEN, STATES
 from shared.models.batch import LineKind, LineReport
@@ -55,7 +54,7 @@ def report_csv(lines: Iterable[LineReport]) -> None:
                 "cost_estimated_least": least,
                 "cost_estimated_most": most,
                 **{name: None if (own := getattr(line, name)) is None else csv_id(own) for name in OWN_NAMES},
-                "meta": None if line.meta is None else encoded(line.meta),
+                "meta": None if line.meta is None else json_text(line.meta),
             }
         )
         writer.writerow("" if cells[name] is None else _cell(name, cells[name]) for name in _COLUMNS)

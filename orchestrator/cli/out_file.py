@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, Self
 
 from orchestrator.cli import output_files
-from orchestrator.cli.out_formats import AnsweredLine, OutFormat, format_of
+from orchestrator.out_formats import AnsweredLine, OutFormat, format_of
 from shared.errors import InputError
 
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import os
-import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 from orchestrator.cli import output_files
+from orchestrator.text_lines import json_text
 from shared.errors import InputError
-from shared.hidden import NEVER_SEEN, visible
+from shared.hidden import visible
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -31,8 +30,6 @@ INTERRUPTED = 130
 
 STDIN = "-"
 _MAX_STDIN_BYTES = 100_000
-#: JSON leaves these as they are, but a terminal may obey them.
-_RAW = re.compile(f"[\x7f-\x9f\u2028\u2029{NEVER_SEEN}]")
 T = TypeVar("T")
 
 
@@ -94,17 +91,12 @@ def output(value: T, draw: Callable[[T], RenderableType], *, as_json: bool) -> N
 
 def document(value: Any) -> None:
     """The one JSON document of a command, on stdout. `value` is a model, or plain data that may hold models."""
-    _write(_escaped(json.dumps(value, ensure_ascii=not _is_utf8(), indent=2, default=_as_json)))
+    _write(json_text(value, ascii_only=not _is_utf8(), indent=2))
 
 
 def line(value: Any) -> None:
     """One line of a JSON stream, on stdout, at once."""
-    _write(encoded(value, ascii_only=not _is_utf8()))
-
-
-def encoded(value: Any, *, ascii_only: bool = False) -> str:
-    """`value` as one line of JSON without control characters."""
-    return _escaped(json.dumps(value, ensure_ascii=ascii_only, default=_as_json))
+    _write(json_text(value, ascii_only=not _is_utf8()))
 
 
 def note(sentence: str) -> None:
@@ -146,21 +138,8 @@ def _write(text: str) -> None:
     sys.stdout.flush()
 
 
-def _escaped(text: str) -> str:
-    return _RAW.sub(lambda found: json.dumps(found[0])[1:-1], text)
-
-
 def _is_utf8() -> bool:
     return (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
-
-
-def _as_json(value: Any) -> Any:
-    """What json does not know: models, and read-only mappings."""
-    if hasattr(value, "model_dump"):
-        return value.model_dump(mode="json")
-    if isinstance(value, Mapping):
-        return dict(value)
-    raise TypeError(f"{type(value).__name__} is no JSON")
 
 
 def text_argument(name: str, given: str) -> str:

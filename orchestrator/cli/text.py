@@ -5,11 +5,11 @@ Quick to import: rich is loaded by the functions that return its `Text`.
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Collection, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING
 
+from orchestrator.text_lines import one_line
 from shared.hidden import visible
 
 if TYPE_CHECKING:
@@ -21,43 +21,6 @@ if TYPE_CHECKING:
 
 _CITATION = r"\[\d{1,3}\]"
 _HEADING = re.compile(r"#{1,6} +")
-#: A cell that begins so is a formula to a spreadsheet, also behind white space; or has been one, behind apostrophes.
-_FORMULA = re.compile("[\\s']*[=+\\-@＝＋－＠﹦﹢﹣﹫]")
-#: Columns of a CSV about lines that hold a caller's own names.
-OWN_NAMES = ("id", "key")
-#: What JSON escapes, and what looks as if it had been.
-_ESCAPED = re.compile(r"\\(?=u[0-9a-f]{4})")
-
-
-def one_line(text: str) -> str:
-    """`visible`, with white space folded to single blanks."""
-    return " ".join(visible(text.replace("\r", " ")).split())
-
-
-def csv_writer(stream: TextIO) -> Any:
-    """A writer of rows whose cells are all quoted: no list separator of a country's spreadsheets parts one in two."""
-    return csv.writer(stream, lineterminator="\n", quoting=csv.QUOTE_ALL)
-
-
-def csv_cell(text: str) -> str:
-    """One line for a cell of CSV; what a spreadsheet would read as a formula begins with an apostrophe."""
-    return _guarded(one_line(text))
-
-
-def csv_id(value: str | float) -> str:
-    """A caller's own name as a cell: two that differ stay so. What has no shape is escaped; numbers are no formulas."""
-    if not isinstance(value, str):
-        return str(value)
-    shown = _ESCAPED.sub(r"\\u005c", value)
-    return _guarded("".join(c if _has_shape(c) else f"\\u{ord(c):04x}" for c in shown))
-
-
-def _guarded(text: str) -> str:
-    return f"'{text}" if _FORMULA.match(text) else text
-
-
-def _has_shape(c: str) -> bool:
-    return visible(c) == c and c not in "\n\t"
 
 
 def duration(ms: float) -> str:

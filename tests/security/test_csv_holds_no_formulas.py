@@ -11,7 +11,7 @@ import pytest
 
 from orchestrator.cli.line_reports import report_csv
 from orchestrator.cli.out_file import OutFile
-from orchestrator.cli.out_formats import AnsweredLine
+from orchestrator.out_formats import AnsweredLine
 
 SIGNS = "=+-@＝＋－＠﹦﹢﹣﹫"
 FORMULAS = (

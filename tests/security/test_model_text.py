@@ -11,8 +11,7 @@ import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from orchestrator.cli.streams import encoded
-from orchestrator.cli.text import csv_cell, one_line
+from orchestrator.text_lines import csv_cell, json_text, one_line
 from shared.hidden import visible, without_hidden
 from shared.providers.llm.prompts import decompose_prompt
 from workers.display import plain_line, safe
@@ -187,7 +186,7 @@ def test_given_separators_of_lines_and_empty_cells_then_they_part_words_as_white
     assert safe("one\u2028two\u2029three\u2800four") == "one\ntwo\nthree four"
     assert plain_line("one\u2028two\u2029three\u2800four") == "one two three four"
     assert csv_cell("one\u2028two\u2800\u202ethree") == "one two three"
-    assert encoded("a\u2028b\u202e\U000e0041") == r'"a\u2028b\u202e\udb40\udc41"'
+    assert json_text("a\u2028b\u202e\U000e0041") == r'"a\u2028b\u202e\udb40\udc41"'
 
 
 @pytest.mark.parametrize(

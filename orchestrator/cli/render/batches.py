@@ -11,12 +11,12 @@ from rich.table import Table
 from rich.text import Text
 
 from orchestrator.cli.line_reports import tokens
-from orchestrator.cli.out_formats import AnsweredLine
 from orchestrator.cli.render.answer import budget_line
 from orchestrator.cli.render.tables import retries
 from orchestrator.cli.render.tree import STATE_STYLES
 from orchestrator.cli.text import columns, duration, pairs, plain, snippet
 from orchestrator.diagnosis.wording import waiting_for
+from orchestrator.out_formats import AnsweredLine
 from shared.models import BatchStatus
 from shared.models.batch import LineReport
 

@@ -9,7 +9,8 @@ from rich.text import Text
 
 from orchestrator.checking import CheckedSentence, LineVerdict, TextCheck
 from orchestrator.cli.render.eval_page import page
-from orchestrator.cli.text import columns, counted, one_line, plain
+from orchestrator.cli.text import columns, counted, plain
+from orchestrator.text_lines import one_line
 from shared.hidden import visible
 
 _STYLES = {

@@ -14,10 +14,11 @@ from rich.table import Table
 from rich.text import Text
 
 from orchestrator.cli.render.evaluation import QUESTION, draw_evaluation, draw_jobs, percent, title
-from orchestrator.cli.text import columns, one_line, plain
+from orchestrator.cli.text import columns, plain
 from orchestrator.evaluation.from_jobs import KEPT, Difference, JobsEvaluation
 from orchestrator.evaluation.report import Evaluation
 from orchestrator.evaluation.statistics import MEASURES
+from orchestrator.text_lines import one_line
 
 _WIDTH, _PLOT = 120, 64
 _BLOCKS = " ▁▂▃▄▅▆▇█"

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from orchestrator.cli.text import counted, one_line, pair, plain
+from orchestrator.cli.text import counted, pair, plain
+from orchestrator.text_lines import one_line
 from shared.models import Summary
 
 

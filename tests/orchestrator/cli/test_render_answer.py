@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from orchestrator.cli.render.answer import draw_answer
-from orchestrator.cli.streams import encoded
+from orchestrator.text_lines import json_text
 from shared.models import Answer, Summary
 from shared.models.answer import Bridge, ReasoningStep
 from shared.models.enumeration import ListRow, ListTable
@@ -138,7 +138,7 @@ def test_given_chinese_or_hostile_text_then_no_line_is_wider_than_the_screen_and
 def test_given_an_answer_as_json_then_steps_and_table_read_back_and_an_older_one_still_does() -> None:
     step = ReasoningStep(number=1, kind="fact", node_id="0.1", facet="core", question="Who?")
     for one in (reasoned(step), listed()):
-        assert Answer.model_validate_json(encoded(one)) == one
+        assert Answer.model_validate_json(json_text(one)) == one
     old = answer("j", "q").model_dump(mode="json", exclude={"aggregator", "steps", "table", "route", "retrieval"})
     read = Answer.model_validate(old)
     assert (read.aggregator, read.steps, read.table) == ("simple", (), None)

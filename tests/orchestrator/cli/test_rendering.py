@@ -15,15 +15,15 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from orchestrator.cli import streams
 from orchestrator.cli.render.answer import cost_line, draw_answer, draw_explained, draw_stages
 from orchestrator.cli.render.batches import accounts_line, draw_batch
 from orchestrator.cli.render.grouped import draw_found
 from orchestrator.cli.render.tables import draw_job, draw_jobs
 from orchestrator.cli.render.tree import compact, draw
-from orchestrator.cli.text import cited, duration, one_line
+from orchestrator.cli.text import cited, duration
 from orchestrator.growth import Growth, apply, of_answer, replay
 from orchestrator.searching import grouped, ranking
+from orchestrator.text_lines import json_text, one_line
 from shared.hidden import visible
 from shared.models import BatchStatus, Cost, Hit, JobEvent, MergedHit, SearchResult, Summary, Via
 from shared.models.find import Context, Related
@@ -208,7 +208,7 @@ def test_given_control_characters_when_encoded_as_json_then_they_are_escaped_and
     import json
 
     value = {"text": "\x1b[31m \x9b2J \x7f 中文"}
-    line = streams.encoded(value)
+    line = json_text(value)
     assert not re.search("[\x00-\x1f\x7f-\x9f]", line)
     assert "中文" in line
     assert json.loads(line) == value

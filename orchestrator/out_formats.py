@@ -6,15 +6,13 @@ of a record is read up to its last whole one.
 
 from __future__ import annotations
 
-import io
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from orchestrator.cli.streams import encoded
-from orchestrator.cli.text import OWN_NAMES, csv_cell, csv_id, csv_writer, one_line
+from orchestrator.text_lines import OWN_NAMES, csv_cell, csv_id, csv_line, json_text, one_line
 from shared.errors import InputError
 from shared.hidden import visible
 from shared.models import Answer
@@ -68,7 +66,7 @@ def _read_json(line: bytes) -> tuple[int, str] | None:
 
 
 def _csv_head(_: str) -> str:
-    return _csv_line(_CSV_COLUMNS)
+    return csv_line(_CSV_COLUMNS)
 
 
 def _csv_record(found: AnsweredLine) -> str:
@@ -78,19 +76,12 @@ def _csv_record(found: AnsweredLine) -> str:
         "answer": answer.summary.text if answer else "",
         "sources": "; ".join(_sources(answer)) if answer else "",
         "coverage": answer.coverage if answer else "",
-        "meta": "" if found.meta is None else encoded(found.meta),
+        "meta": "" if found.meta is None else json_text(found.meta),
     }
     values = ((name, cells[name] if name in cells else getattr(found, name)) for name in _CSV_COLUMNS)
-    return _csv_line(
+    return csv_line(
         "" if value is None else csv_id(value) if name in OWN_NAMES else csv_cell(str(value)) for name, value in values
     )
-
-
-def _csv_line(cells: Iterable[str]) -> str:
-    """One line of the file: no cell has a line break."""
-    written = io.StringIO()
-    csv_writer(written).writerow(cells)
-    return written.getvalue()
 
 
 def _read_csv(line: bytes) -> tuple[int, str] | None:
@@ -118,7 +109,7 @@ def _markdown_record(found: AnsweredLine) -> str:
         facts.append(found.kind)
     parts = [f"\n## {found.line}. {_markdown(one_line(found.question)) or found.kind}", " · ".join(facts)]
     if found.meta is not None:
-        parts.append(f"meta `{_code(encoded(found.meta))}`")
+        parts.append(f"meta `{_code(json_text(found.meta))}`")
     if found.answer:
         parts += _markdown_answer(found.line, found.answer)
     if found.error:
@@ -169,7 +160,7 @@ def _code(value: object) -> str:
 
 
 _FORMATS = {
-    ".jsonl": OutFormat(lambda _: "", lambda found: f"{encoded(found)}\n", _read_json),
+    ".jsonl": OutFormat(lambda _: "", lambda found: f"{json_text(found)}\n", _read_json),
     ".csv": OutFormat(_csv_head, _csv_record, _read_csv),
     ".md": OutFormat(_markdown_head, _markdown_record, _read_markdown, _sorted_markdown_head),
 }

@@ -1,1 +1,0 @@
-"""What `/metrics` tells, read from the job store at scrape time. Changes nothing."""
