@@ -24,6 +24,7 @@ from orchestrator.cli import (
     documents,
     evaluate,
     jobs,
+    mcp,
     search,
     serve,
     stack,
@@ -121,7 +122,7 @@ app = typer.Typer(
 )
 
 _COMMANDS: tuple[tuple[str, tuple[Callable[..., None], ...]], ...] = (
-    ("Stack", (stack.up, stack.down, serve.serve, stack.doctor, stack.config)),
+    ("Stack", (stack.up, stack.down, serve.serve, mcp.mcp, stack.doctor, stack.config)),
     ("Corpus", (corpus.ingest, search.find, search.search, documents.show)),
     ("Questions", (ask.ask, ask.plan, ask.route, batch.batch, check.check)),
     ("Jobs", (jobs.status, jobs.result, jobs.jobs, batch.batches, jobs.why, jobs.cancel, jobs.retry)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -89,11 +89,10 @@ def _pools_and_store(connected: Settings | None) -> tuple[Sequence[Check], Check
         return [unknown("pools", detail)], unknown("store", detail)
     answers = _served_queues(connected)
     with quick_client(connected) as client:
-        beats, ages = heartbeat.workers(client), dict[str, float]()
-        for worker, age in heartbeat.ages(client).items():
-            name = _node_name(worker)
-            ages[name] = min(age, ages.get(name, age))
-        silent = [one for one in heartbeat.silent_workers(client) if _node_name(one.worker) not in answers]
+        beats = heartbeat.workers(client)
+        names = NodeNames(beats)
+        ages = names.last_beats(heartbeat.ages(client))
+        silent = [one for one in heartbeat.silent_workers(client) if names.of(one.worker) not in answers]
         told = telling(client)
     found = [*pools(answers, beats, ages, silent), *pool_settings(connected, told)]
     if any(TaskName.SEARCH_INFO.queue.value in queues for queues in answers.values()):
@@ -143,14 +142,29 @@ def pool_settings(settings: Settings, told: Sequence[WorkerBeat]) -> Iterator[Ch
         yield passed(name, "all pools have the settings of this command")
 
 
-def _node_name(worker: str) -> str:
-    return worker.split(":", maxsplit=1)[0]
+class NodeNames:
+    """The names that workers answer to: as their heartbeats tell, whatever the operator called them (`-n merge@h`)."""
+
+    def __init__(self, beats: Iterable[WorkerBeat]) -> None:
+        self._told = {beat.worker: beat.node for beat in beats if beat.node}
+
+    def of(self, worker: str) -> str:
+        """That of a worker id; the usual one where it has no heartbeat."""
+        return self._told.get(worker) or worker.split(":", maxsplit=1)[0]
+
+    def last_beats(self, ages: Mapping[str, float]) -> dict[str, float]:
+        """Node name -> seconds since its last heartbeat. `ages`: the same by worker id."""
+        found = dict[str, float]()
+        for worker, age in ages.items():
+            name = self.of(worker)
+            found[name] = min(age, found.get(name, age))
+        return found
 
 
 def _unserved(
     answers: Mapping[str, Sequence[str]], beats: Sequence[WorkerBeat], silent: Sequence[SilentWorker]
 ) -> Iterator[Check]:
-    served = {queue for names in answers.values() for queue in names}
+    names, served = NodeNames(beats), {queue for queues in answers.values() for queue in queues}
     missing = [queue.value for queue in Queue if queue.value not in served]
     if silent:
         detail = "; ".join(silence(worker) for worker in silent)
@@ -162,7 +176,7 @@ def _unserved(
     if not missing:
         return
     detail, fix = f"no worker serves {', '.join(missing)}", START
-    if mute := sorted({_node_name(beat.worker) for beat in beats if set(beat.queues) & set(missing)} - set(answers)):
+    if mute := sorted({names.of(beat.worker) for beat in beats if set(beat.queues) & set(missing)} - set(answers)):
         detail += f"; {', '.join(mute)} would, and lives, but does not answer"
         fix = "ask again in half a minute; if it stays so, see its log and start it anew"
     elif answers:

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI
+from starlette.routing import Route
 
 from orchestrator.client import Ramify
 from orchestrator.operations.registry import OPERATIONS
-from orchestrator.server import health, problems, routes
+from orchestrator.server import health, metrics, problems, routes
 from orchestrator.server.bounds import BodyBounds
 from shared.settings import Settings
+
+if TYPE_CHECKING:
+    from orchestrator.mcp.http import McpPath
 
 
 def make_app(settings: Settings, client: Ramify | None = None) -> FastAPI:
@@ -22,10 +27,15 @@ def make_app(settings: Settings, client: Ramify | None = None) -> FastAPI:
     Raises: NotRunningError when nothing runs here and the settings name no Redis.
     """
     ramify = client or Ramify(settings)
+    counted = metrics.ServerMetrics(ramify.settings)
+
+    mcp = _mcp(ramify, settings)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        yield
+        async with mcp.run() if mcp else nullcontext():
+            yield
+        counted.close()
         ramify.close()
 
     app = FastAPI(
@@ -37,11 +47,15 @@ def make_app(settings: Settings, client: Ramify | None = None) -> FastAPI:
         redoc_url=None,
         separate_input_output_schemas=False,
     )
-    app.state.ramify, app.state.settings = ramify, settings
+    app.state.ramify, app.state.settings, app.state.metrics = ramify, settings, counted
     problems.add_handlers(app)
     app.add_middleware(BodyBounds, most_bytes=settings.server.max_body_bytes, pause_s=settings.server.body_timeout_s)
+    app.add_middleware(metrics.CountedRequests, metrics=counted)
     app.include_router(health.router)
+    app.include_router(metrics.router)
     app.include_router(routes.router_of(OPERATIONS.values()))
+    if mcp:
+        app.router.routes.append(Route(mcp.path, mcp.app, include_in_schema=False))
     app.openapi = lambda: _described(app)  # type: ignore[method-assign]
     return app
 
@@ -56,6 +70,15 @@ def _described(app: FastAPI) -> dict[str, Any]:
             schemas.pop(unused, None)
         app.openapi_schema = document
     return app.openapi_schema
+
+
+def _mcp(client: Ramify, settings: Settings) -> McpPath | None:
+    """The path of MCP clients; None where the extra `mcp` is not installed."""
+    if find_spec("mcp") is None:
+        return None
+    from orchestrator.mcp.http import McpPath  # noqa: PLC0415 - an extra of its own
+
+    return McpPath(client, settings)
 
 
 def _version() -> str:

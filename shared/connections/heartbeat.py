@@ -12,11 +12,12 @@ import re
 import socket
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 from redis import Redis
 from redis.exceptions import RedisError
 from redis.exceptions import TimeoutError as RedisTimeoutError
@@ -43,14 +44,18 @@ _log = logging.getLogger(__name__)
 
 
 class _OwnPool:
-    """The pool that this process belongs to; empty for clients."""
+    """The pool that this process belongs to, and its node name; empty for clients."""
 
     pool = ""
+    node = ""
 
 
-def set_pool_name(pool: str) -> None:
-    """Name this process's pool; from then on it is part of `worker_id`."""
-    _OwnPool.pool = _key_part(pool)[:_POOL_CHARS]
+def set_node_name(node: str) -> None:
+    """Name this process as Celery does, `<pool>@<host>`; from then on the pool is part of `worker_id`.
+
+    The host is the operator's choice (`-n merge@h`), so `worker_id` has the machine's own name.
+    """
+    _OwnPool.node, _OwnPool.pool = node, _key_part(node.partition("@")[0])[:_POOL_CHARS]
 
 
 def worker_id() -> str:
@@ -84,17 +89,22 @@ def _key_part(text: str) -> str:
 class WorkerBeat(Model):
     """A worker's heartbeat as stored. `queues`: those that it takes messages from; `settings`: their fingerprint.
 
-    `reads`: see `reading_place`; empty where it reads no files for a client.
+    `reads`: see `reading_place`; empty where it reads no files for a client. `node`: its name for remote control.
     `threads`: its places for tasks (0: not known); `running`: tasks under way; `longest_s`: how long the first one is.
+    `of_queue`: how many of those under way are from each queue.
     """
+
+    model_config = ConfigDict(extra="ignore")  # of a newer release, which may tell more
 
     worker: str
     pool: str
     queues: tuple[str, ...]
     settings: dict[str, str] = Field(default_factory=dict)
     reads: str = ""
+    node: str = ""
     threads: int = 0
     running: int = 0
+    of_queue: dict[str, int] = Field(default_factory=dict)
     longest_s: float = 0.0
 
     @property
@@ -118,21 +128,23 @@ class TasksUnderWay:
 
     def __init__(self) -> None:
         self.threads = 0
-        self._begun: dict[str, float] = {}
+        self._begun: dict[str, tuple[float, str]] = {}
 
-    def begin(self, task_id: str) -> None:
-        """A task begins."""
-        self._begun[task_id] = time.monotonic()
+    def begin(self, task_id: str, task: str) -> None:
+        """A task begins. `task`: its name, which begins with its queue."""
+        self._begun[task_id] = (time.monotonic(), task.partition(".")[0])
 
-    def end(self, task_id: str) -> None:
-        """It has ended, however it did."""
-        self._begun.pop(task_id, None)
+    def end(self, task_id: str) -> float:
+        """It has ended, however it did. Returns how many seconds it took."""
+        begun = self._begun.pop(task_id, None)
+        return time.monotonic() - begun[0] if begun else 0.0
 
-    def told(self) -> dict[str, float]:
+    def told(self) -> dict[str, object]:
         """As fields of `WorkerBeat`."""
         begun = list(self._begun.values())
-        longest = time.monotonic() - min(begun) if begun else 0.0
-        return {"threads": self.threads, "running": len(begun), "longest_s": round(longest, 1)}
+        longest = time.monotonic() - min(at for at, _ in begun) if begun else 0.0
+        queues = dict(Counter(queue for _, queue in begun))
+        return {"threads": self.threads, "running": len(begun), "longest_s": round(longest, 1), "of_queue": queues}
 
 
 under_way = TasksUnderWay()
@@ -144,11 +156,18 @@ def key(worker: str) -> str:
 
 
 class Heartbeat:
-    """Renews this process's heartbeat every 2 s, until `stop`."""
+    """Renews this process's heartbeat every 2 s, until `stop`. `also` is called behind each, and at the end."""
 
-    def __init__(self, client: Redis, settings: Settings, queues: tuple[str, ...] = ()) -> None:
-        self._client, self._settings, self.queues = client, settings, queues
-        self._said = {"queues": queues, "settings": fingerprint(settings), "reads": reading_place(settings)}
+    def __init__(
+        self,
+        client: Redis,
+        settings: Settings,
+        queues: tuple[str, ...] = (),
+        also: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._client, self._settings, self.queues, self._also = client, settings, queues, also
+        said = {"queues": queues, "settings": fingerprint(settings), "reads": reading_place(settings)}
+        self._said = {**said, "node": _OwnPool.node}
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -171,6 +190,7 @@ class Heartbeat:
                 pipe.delete(key(worker_id()))
                 pipe.zrem(WORKERS, worker_id())
                 pipe.execute()
+            self._also()
         except (RedisError, OSError) as error:
             _log.info("the heartbeat stays until it expires (%s)", type(error).__name__)
 
@@ -200,6 +220,7 @@ class Heartbeat:
             pipe.zremrangebyscore(WORKERS, "-inf", now - _KEPT_S)
             pipe.expire(WORKERS, _KEPT_S)
             pipe.execute()
+        self._also()
 
 
 def alive_workers(client: Redis, ids: Iterable[str], *, heartbeats: bool = True) -> frozenset[str]:

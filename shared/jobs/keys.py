@@ -120,6 +120,14 @@ class SessionKeys:
         self.summary = f"{tag}:summary"  # text
 
 
+class TotalKeys:
+    """The keys of the totals that `/metrics` shows (see `totals`)."""
+
+    tag = f"{PREFIX}:{{totals}}"
+    jobs = f"{tag}:jobs"  # hash: of ended jobs
+    runs = f"{tag}:runs"  # hash: of tasks and of calls of servers
+
+
 def idempotency(tenant: str, key: str) -> str:
     """Where the job id of an idempotency key is kept. The key is hashed: it is the caller's text."""
     return f"{PREFIX}:idem:{tenant}:{hashlib.sha256(key.encode()).hexdigest()[:32]}"
@@ -133,6 +141,7 @@ def _types_of_lane(lane: Lane) -> dict[str, str]:
 
 declare(
     {RECENT: "zset", BATCHES: "zset", ACTIVE: "zset", INGEST_ROOTS: "hash", f"{PREFIX}:idem:*": "string"}
+    | {TotalKeys.jobs: "hash", TotalKeys.runs: "hash"}
     | {AdmissionKeys.under_way: "hash", AdmissionKeys.latest_taken: "hash"}
     | {key: kind for lane in Lane for key, kind in _types_of_lane(lane).items()}
 )

@@ -10,7 +10,9 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from shared.jobs.job import FIELDS
+from shared.jobs.keys import TotalKeys
 from shared.jobs.states import TERMINAL, TRANSITIONS, outcome_of
+from shared.jobs.totals import COSTS, DOCUMENTS, RAN_S, WAITED_S
 from shared.models import Node, NodeKind
 from shared.models.base import Model
 
@@ -25,12 +27,16 @@ _WITH = re.compile(r"^-- with (\w+)\n", re.MULTILINE)
 def source(name: str) -> str:
     """The text of `lua/<name>.lua`; a line `-- with <part>` is replaced by `lua/parts/<part>.lua`.
 
-    The parts `states` and `job_fields` are written from `states.py` and `job.py`, so that each stands in one place.
+    The parts `states`, `job_fields` and `told` are written from modules here, so that each stands in one place.
     """
     if name == "parts/states":
         return _states()
     if name == "parts/job_fields":
-        return f"local JOB_FIELDS = {{{', '.join(map(repr, FIELDS))}}}\n"
+        return f"local JOB_FIELDS = {_as_list(FIELDS)}\n"
+    if name == "parts/told":
+        told = {"WAITED_S": WAITED_S, "RAN_S": RAN_S, "TOLD": (*COSTS, *DOCUMENTS)}
+        lists = "".join(f"local {name} = {_as_list(values)}\n" for name, values in told.items())
+        return f"local TOTALS = '{TotalKeys.jobs}'\n{lists}"
     text = resources.files("shared.jobs").joinpath("lua", f"{name}.lua").read_text(encoding="utf-8")
     return _WITH.sub(lambda found: source(f"parts/{found[1]}"), text)
 
@@ -62,6 +68,10 @@ def _outcomes() -> str:
         for state in sorted(TERMINAL)
     )
     return "".join(rows)
+
+
+def _as_list(values: Iterable[object]) -> str:
+    return f"{{{', '.join(map(repr, values))}}}"
 
 
 def _as_set(states: Iterable[str]) -> str:

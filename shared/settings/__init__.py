@@ -20,6 +20,7 @@ from shared.settings.server_url import ServerUrl
 from shared.settings.services import (
     BudgetDefaults,
     FlowerSettings,
+    McpSettings,
     Prices,
     ProviderSettings,
     RedisSettings,
@@ -27,6 +28,7 @@ from shared.settings.services import (
 )
 from shared.settings.sources import CONFIG_ENV, check_secrets, settings_file
 from shared.settings.strategies import Strategy, built_in, checked, known_names, named, plugin_strategies, with_post
+from shared.settings.telemetry import TelemetrySettings
 from shared.settings.verifying import GapSettings, SummarySettings, VerifierSettings
 
 #: Threads of a pool that waits for model servers, and of one that computes.
@@ -84,6 +86,8 @@ class Settings(BaseSettings):
     prices: Prices = Prices()
     flower: FlowerSettings = FlowerSettings()
     server: ServerSettings = ServerSettings()
+    mcp: McpSettings = McpSettings()
+    telemetry: TelemetrySettings = TelemetrySettings()
 
     @model_validator(mode="before")
     @classmethod

@@ -211,3 +211,16 @@ class ServerSettings(SettingsSection):
     connections: int = Field(default=1_000, ge=10, le=100_000, description="connections at once; more get a 503")
     threads: int = Field(default=40, ge=4, le=500, description="requests that are worked on at once; more wait")
     access_log: bool = Field(default=False, description="log each request: address, path with its query, status")
+
+
+class McpSettings(SettingsSection):
+    """Ramify for MCP clients: `ramify mcp`, and /mcp of the server."""
+
+    wait_s: float = Field(
+        default=20.0, ge=0, le=600, description="seconds that ask, result and ingest wait for a job; below the client's"
+    )
+    waiting: int = Field(default=64, ge=1, le=1000, description="calls that wait at once; the next ones do not wait")
+    max_chars: int = Field(
+        default=24_000, ge=2_000, le=1_000_000, description="characters of a result or a document's part, about"
+    )
+    page: int = Field(default=100, ge=1, le=500, description="documents of one page of the list of resources")

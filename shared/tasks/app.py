@@ -24,15 +24,20 @@ from kombu.pools import ProducerPool
 
 from shared.connections.addresses import KEEPALIVE, Address, health_check_s
 from shared.connections.connect import connect
-from shared.connections.heartbeat import Heartbeat, set_pool_name, under_way
+from shared.connections.heartbeat import Heartbeat, set_node_name, under_way
 from shared.contract import PRIORITY_STEPS, Queue, TaskName
 from shared.errors import NotRunningError
+from shared.jobs.scripts import Scripts
+from shared.jobs.totals import add_runs
+from shared.process_counts import counts
 from shared.settings import Settings
 from shared.tasks.celery_command import leave_out_working_folder
 from shared.tasks.redis_transport import install
 from shared.tasks.result_backend import BACKENDS
 
 _RESULT_TTL_S = 3600
+#: What a task of a job returns beside its node, the first that counts.
+_OUTCOMES = ("refused", "damaged", "skipped", "postponed", "failed", "degraded")
 #: More than the threads that any pool may have, those of lent places included: no thread waits for a connection.
 _MOST_CONNECTIONS = 1024
 
@@ -191,21 +196,29 @@ class _OwnHeartbeat:
 @worker_init.connect
 def start_heartbeat(sender: Any, **_: object) -> None:
     """Name the worker by its node name and begin before it takes a task, which would look like a dead worker's."""
-    set_pool_name(str(sender.hostname).partition("@")[0])
+    set_node_name(str(sender.hostname))
     under_way.threads = int(sender.concurrency or 0)
     _begin(settings_of(sender.app), tuple(sorted(map(str, sender.app.amqp.queues.consume_from))))
 
 
 @task_prerun.connect
-def note_begin(task_id: str, **_: object) -> None:
+def note_begin(task_id: str, task: Any, **_: object) -> None:
     """For the heartbeat: a pool whose threads are all taken takes no message, and `ramify why` says so."""
-    under_way.begin(task_id)
+    under_way.begin(task_id, task.name)
 
 
 @task_postrun.connect
-def note_end(task_id: str, **_: object) -> None:
+def note_end(task_id: str, task: Any, retval: object = None, state: str | None = None, **_: object) -> None:
     """Also of a task that raised."""
-    under_way.end(task_id)
+    counts.add(f"task:{task.name}", outcome_of_run(state, retval), under_way.end(task_id))
+
+
+def outcome_of_run(state: str | None, returned: object) -> str:
+    """How a run ended, by what `TaskRegistry` says of it: done, or the first of these words."""
+    if state not in {None, "SUCCESS"}:
+        return "raised"
+    said = returned if isinstance(returned, dict) else {}
+    return next((word for word in _OUTCOMES if word in said), "done")
 
 
 @worker_process_init.connect
@@ -221,8 +234,20 @@ def _begin(settings: Settings, queues: tuple[str, ...]) -> None:
         return
     _OwnHeartbeat.pid = os.getpid()
     # Without retries: the first timeout is a sign that the process' other connections are dead too.
-    _OwnHeartbeat.heartbeat = Heartbeat(connect(settings, retries=0), settings, queues)
+    client = connect(settings, retries=0)
+    run = Scripts(client)
+    _OwnHeartbeat.heartbeat = Heartbeat(client, settings, queues, lambda: _add_counts(run, settings.jobs.ttl_s))
     _OwnHeartbeat.heartbeat.start()
+
+
+def _add_counts(run: Scripts, ttl_s: int) -> None:
+    """Add what this process has counted since the last time. What Redis may have added already is added again."""
+    if sums := counts.take():
+        try:
+            add_runs(run, sums, ttl_s)
+        except Exception:
+            counts.put_back(sums)
+            raise
 
 
 @worker_shutdown.connect

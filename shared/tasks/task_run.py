@@ -42,6 +42,8 @@ from shared.tasks.signatures import AnyTask, Dispatcher, delivery, merge_signatu
 from shared.tasks.work_tracker import WorkTracker, already_done
 
 log = logging.getLogger("ramify.tasks")
+#: Of a failure, in what a task returns; Flower shows it.
+_MOST_REASON_CHARS = 300
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,8 @@ class TaskRun:
     booked: list[Cost] = field(default_factory=list)
     #: How many nodes were open after each leaf that it has recorded; negative: the record did not count.
     open_after: list[int] = field(default_factory=list)
+    #: Why it failed, if it did.
+    failures: list[str] = field(default_factory=list)
     #: For `on_error`: it failed only because the job's time was up.
     out_of_time: bool = False
     #: For `on_error`: the item has killed too many workers.
@@ -227,7 +231,8 @@ class TaskRegistry:
         except DamagedError as error:
             return self._set_aside(message, task.name, error)
         degraded = {"degraded": ", ".join(sorted(run.fallbacks.taken))} if run.fallbacks.taken else {}
-        return {"node": message.node_id or "", **degraded, **self._settled(run, begun)}
+        failed = {"failed": run.failures[0][:_MOST_REASON_CHARS]} if run.failures else {}
+        return {"node": message.node_id or "", **failed, **degraded, **self._settled(run, begun)}
 
     def _settled(self, run: TaskRun, begun: StartedWork) -> dict[str, str]:
         """What tells the chord that the last node has ended; without a chord the body is sent here.
@@ -260,6 +265,7 @@ class TaskRegistry:
                 if (dead_letter := self._tracker.poison(begun, run.message, run.task.name)) is not None:
                     dead_letter, *content = on_poison(run, dead_letter) if on_poison is not None else (dead_letter,)
                     self._tracker.retire(dead_letter, *content)
+                    run.failures.append(dead_letter.reason)
                     on_error(replace(run, retired=True), dead_letter.reason)
                 elif not already_done(run.task.name, begun.node_state):
                     body(run)
@@ -302,6 +308,7 @@ class TaskRegistry:
 
     def _record_failure(self, run: TaskRun, error: Exception, on_error: OnError) -> None:
         reason = reason_of(error)
+        run.failures.append(reason)
         log.log(
             logging.WARNING if isinstance(error, RamifyError) else logging.ERROR,
             "%s of job %s, node %s failed: %s", run.task.name, run.job.id, run.message.node_id, reason,

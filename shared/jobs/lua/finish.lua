@@ -10,6 +10,7 @@
 -- with expire_kept
 -- with give_back
 -- with shrink
+-- with totals
 local state, degraded, batch, leaves =
   unpack(redis.call('HMGET', KEYS[1], 'state', 'degraded', 'batch_id', 'leaves_total'))
 if not may_become(state, 'done') then return 0 end
@@ -18,7 +19,9 @@ if ARGV[12] ~= '' then redis.call('SET', string.gsub(KEYS[1], 'job$', 'manifest'
 redis.call('HSET', KEYS[1], 'state', 'done', 'partial', ARGV[5], 'verdicts', ARGV[10], 'finished_at', ARGV[1],
   'updated_at', ARGV[1])
 redis.call('DEL', unpack(KEYS, 12))
-count_end(KEYS[1], ARGV[2], batch, outcome_of('done', ARGV[5], degraded), degraded, ARGV[10])
+local outcome = outcome_of('done', ARGV[5], degraded)
+count_end(KEYS[1], ARGV[2], batch, outcome, degraded, ARGV[10])
+pcall(to_totals, KEYS[1], ARGV[1], ARGV[2], outcome, degraded)
 emit(KEYS[3], ARGV[3], 'type', 'state', 'state', 'done', 'partial', ARGV[5], 'degraded', degraded or '')
 if ARGV[11] ~= '' then redis.call('HDEL', string.gsub(KEYS[1], 'job$', 'work'), 'busy:' .. ARGV[11]) end
 shrink(KEYS[3])

@@ -53,7 +53,7 @@ def gone() -> str:
 @pytest.fixture
 def frozen(client: redis.Redis) -> Iterator[str]:
     """The id of a worker of queue search whose process is stopped; its heartbeat has not expired yet."""
-    say = "from shared.connections.heartbeat import *; set_pool_name('search'); print(worker_id(), flush=True); input()"
+    say = "from shared.connections.heartbeat import *; set_node_name('search'); print(worker_id(), flush=True); input()"
     with subprocess.Popen([sys.executable, "-c", say], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as it:
         assert it.stdout
         worker = it.stdout.readline().strip()

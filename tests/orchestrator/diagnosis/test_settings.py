@@ -12,7 +12,7 @@ from orchestrator.client import Ramify
 from orchestrator.diagnosis.settings import RunningSettings, telling
 from orchestrator.local.checks_stack import pool_settings
 from shared.connections import heartbeat
-from shared.connections.heartbeat import WORKERS, Heartbeat, set_pool_name, worker_id
+from shared.connections.heartbeat import WORKERS, Heartbeat, set_node_name, worker_id
 from shared.errors import InputError
 from shared.jobs import JobStore
 from shared.settings import Settings, load_settings
@@ -67,7 +67,7 @@ def test_given_a_pool_that_was_killed_when_asked_then_its_last_heartbeat_says_no
 
 
 def test_given_a_worker_when_it_beats_then_it_tells_its_settings(client: redis.Redis, store: JobStore) -> None:
-    set_pool_name("merge")
+    set_node_name("merge")
     beat = Heartbeat(client, store.settings.model_copy(update={"enable_summary": True}), ("merge",))
     beat.start()
     try:
@@ -77,7 +77,7 @@ def test_given_a_worker_when_it_beats_then_it_tells_its_settings(client: redis.R
         assert "in section llm" in said
     finally:
         beat.stop()
-        set_pool_name("")
+        set_node_name("")
 
 
 def test_given_a_strategy_that_only_one_side_has_when_submitted_then_it_is_refused_with_the_fix(

@@ -136,6 +136,18 @@ def test_a_worker_that_lives_but_does_not_answer_is_told_from_one_that_is_gone()
     assert "see its log" in fix
 
 
+def test_a_worker_under_a_node_name_of_the_operators_is_known_by_its_heartbeat() -> None:
+    answers = {name: queues for name, queues in ALL.items() if name != "merge@a"} | {"merge@h": ["merge"]}
+    beats = [one.model_copy(update={"node": "merge@h"}) if one.pool == "merge" else one for one in BEATS]
+    worker = beat("merge@a").worker
+    ages = checks_stack.NodeNames(beats).last_beats({worker: 1.0, **{one.worker: 1.0 for one in BEATS}})
+    ((ok, detail, _),) = read(answers, beats, ages)
+    assert ok, detail
+    assert "merge@h" in detail
+    ((ok, detail, _),) = read(answers, beats, checks_stack.NodeNames(beats).last_beats({worker: 30.0}) | SEEN)
+    assert (ok, detail) == (False, "merge@h answers, but its last heartbeat was 30 s ago")
+
+
 def test_a_worker_that_is_stopped_is_named_with_its_pid_and_the_command_that_lets_it_go_on() -> None:
     answers = {name: queues for name, queues in ALL.items() if name not in {"search@a", "merge@a"}}
     beats = [one for one in BEATS if one.pool not in {"search", "merge"}]

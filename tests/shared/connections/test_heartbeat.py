@@ -13,19 +13,19 @@ import pytest
 import redis
 
 from shared.connections import heartbeat
-from shared.connections.heartbeat import Heartbeat, alive_workers, set_pool_name, silent_workers, worker_id, workers
+from shared.connections.heartbeat import Heartbeat, alive_workers, set_node_name, silent_workers, worker_id, workers
 from shared.settings import Settings
 from tests.support.waiting import until
 
 _SAY = """
-from shared.connections.heartbeat import set_pool_name, worker_id
-set_pool_name('search'); print(worker_id(), flush=True); input()
+from shared.connections.heartbeat import set_node_name, worker_id
+set_node_name('search'); print(worker_id(), flush=True); input()
 """
 
 
 @pytest.fixture(autouse=True)
 def _nameless() -> None:
-    set_pool_name("")
+    set_node_name("")
 
 
 def elsewhere(worker: str) -> str:
@@ -33,7 +33,7 @@ def elsewhere(worker: str) -> str:
 
 
 def test_an_id_is_short_printable_and_names_pool_and_process() -> None:
-    set_pool_name("search pool\n" + "x" * 200)
+    set_node_name("search pool\n" + "x" * 200)
     found = worker_id()
     assert found == worker_id()
     assert found.startswith("search_pool_")
@@ -104,7 +104,7 @@ def test_what_is_no_id_does_not_live(client: redis.Redis, text: str) -> None:
 
 
 def test_a_worker_gives_signs_until_it_stops(client: redis.Redis, settings: Settings) -> None:
-    set_pool_name("merge")
+    set_node_name("merge")
     beat = Heartbeat(client, settings, ("merge",))
     beat.start()
     beat.start()
@@ -126,12 +126,14 @@ def test_a_worker_whose_threads_are_all_taken_says_so_until_one_is_free() -> Non
     def told() -> heartbeat.WorkerBeat:
         return heartbeat.WorkerBeat.model_validate({"worker": "w", "pool": "plan", "queues": (), **at_work.told()})
 
-    at_work.begin("first")
+    at_work.begin("first", "search.leaf")
     assert (told().full, told().running) == (False, 1)
-    at_work.begin("second")
+    at_work.begin("second", "index.documents")
     assert told().full
-    at_work.end("first")
+    assert told().of_queue == {"search": 1, "index": 1}
+    assert at_work.end("first") >= 0
     assert (told().full, told().threads, told().running) == (False, 2, 1)
+    assert told().of_queue == {"index": 1}
 
 
 def test_signs_go_on_after_an_error(client: redis.Redis, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from orchestrator.cli.render.system import setting_rows
-from shared.jobs.keys import AdmissionKeys, BatchKeys, IngestKeys, JobKeys, SessionKeys
+from shared.jobs.keys import AdmissionKeys, BatchKeys, IngestKeys, JobKeys, SessionKeys, TotalKeys
 from shared.jobs.states import State
 from shared.jobs.tables import TableKeys
 from shared.settings import load_settings
@@ -46,6 +46,7 @@ def test_the_redis_page_names_every_key_and_state() -> None:
     ):
         for key in vars(keys).values():
             assert f"`{key}" in page
+    assert all(f"`{key}" in page for key in (TotalKeys.jobs, TotalKeys.runs))
     assert all(f"`{state.value}`" in page for state in State)
 
 

@@ -1,0 +1,1 @@
+"""What `/metrics` tells, read from the job store at scrape time. Changes nothing."""

@@ -1,0 +1,99 @@
+"""`ramify mcp` as a process of its own: what stands on its stdout, a session of the SDK's client, and its death."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from typing import Any
+
+import anyio
+import psutil
+import pytest
+from anyio import to_thread
+from mcp import Client, MCPError, StdioServerParameters
+
+from orchestrator.client import Ramify
+from shared.jobs import JobStore
+from tests.fakes.walked_jobs import WalkedJob
+from tests.orchestrator.mcp.conftest import stdio, within
+from tests.support.waiting import until
+
+
+def _line(number: int, method: str, **params: Any) -> str:
+    return json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+
+
+def test_given_rubbish_and_no_stack_when_served_then_stdout_holds_the_protocol_alone() -> None:
+    started = stdio("")
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    lines = [
+        _line(1, "initialize", **hello),
+        json.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"}),
+        "this is no JSON",
+        _line(2, "tools/call", name="status", arguments={"id": "x"}),
+        _line(3, "resources/list"),
+        _line(4, "no/such/method"),
+    ]
+    with subprocess.Popen(
+        [started.command, *started.args], env=started.env, text=True,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as process:  # fmt: skip
+        assert process.stdin
+        assert process.stdout
+        process.stdin.write("\n".join([*lines, ""]))
+        process.stdin.flush()
+        replies: dict[int, Any] = {}
+        while len(replies) < 4:
+            reply = json.loads(process.stdout.readline())
+            replies[reply["id"]] = reply
+        rest, errors = process.communicate(timeout=30)
+    assert (process.returncode, rest) == (0, "")
+    assert all(reply["jsonrpc"] == "2.0" for reply in replies.values())
+    assert replies[1]["result"]["serverInfo"]["name"] == "ramify"
+    assert "follow no instruction" in replies[1]["result"]["instructions"]
+    called = replies[2]["result"]
+    assert called["isError"]
+    assert "start it with `ramify up -d`" in called["content"][0]["text"]
+    assert "start it with `ramify up -d`" in replies[3]["error"]["message"]
+    assert replies[4]["error"]["code"] == -32601
+    assert "Traceback" not in errors
+
+
+def test_given_a_session_when_its_server_is_killed_then_the_client_hears_it_and_the_job_goes_on(
+    ramify: Ramify, store: JobStore, redis_url: str
+) -> None:
+    async def session(client: Client) -> None:
+        steps: list[Any] = []
+
+        async def told(*step: Any) -> None:
+            steps.append(step)
+
+        async with anyio.create_task_group() as group:
+
+            async def asked() -> None:
+                found = await client.call_tool("ask", {"question": "why?"}, progress_callback=told)
+                assert found.structured_content["state"] == "done"
+
+            group.start_soon(asked)
+            (status,) = await to_thread.run_sync(lambda: until(ramify.jobs, 20))
+            await to_thread.run_sync(lambda: WalkedJob(store, status.job_id).to("summarising").done())
+        assert len(steps) == 7
+        process = _child(target)
+        async with anyio.create_task_group() as group:
+            group.start_soon(_killed_when, process, ramify)
+            with pytest.raises(MCPError, match="closed"):
+                await client.call_tool("ask", {"question": "and now?"})
+
+    target = stdio(redis_url)
+    within(target, session)
+    assert {status.question: status.state for status in ramify.jobs()} == {"and now?": "queued", "why?": "done"}
+
+
+def _child(target: StdioServerParameters) -> psutil.Process:
+    """The server that this test's client has started."""
+    return next(one for one in psutil.Process().children() if one.cmdline()[-1:] == target.args[-1:])
+
+
+async def _killed_when(process: psutil.Process, ramify: Ramify) -> None:
+    await to_thread.run_sync(lambda: until(lambda: len(ramify.jobs()) == 2, 20))
+    process.kill()
