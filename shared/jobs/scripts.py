@@ -20,12 +20,13 @@ if TYPE_CHECKING:
     from redis import Redis
     from redis.commands.core import Script
 
+_OWN = "shared.jobs"
 _WITH = re.compile(r"^-- with (\w+)\n", re.MULTILINE)
 
 
 @cache
-def source(name: str) -> str:
-    """The text of `lua/<name>.lua`; a line `-- with <part>` is replaced by `lua/parts/<part>.lua`.
+def source(name: str, package: str = _OWN) -> str:
+    """The text of `lua/<name>.lua` of a package; a line `-- with <part>` is replaced by `lua/parts/<part>.lua`.
 
     The parts `states`, `job_fields` and `told` are written from modules here, so that each stands in one place.
     """
@@ -37,8 +38,8 @@ def source(name: str) -> str:
         told = {"WAITED_S": WAITED_S, "RAN_S": RAN_S, "TOLD": (*COSTS, *DOCUMENTS)}
         lists = "".join(f"local {name} = {_as_list(values)}\n" for name, values in told.items())
         return f"local TOTALS = '{TotalKeys.jobs}'\n{lists}"
-    text = resources.files("shared.jobs").joinpath("lua", f"{name}.lua").read_text(encoding="utf-8")
-    return _WITH.sub(lambda found: source(f"parts/{found[1]}"), text)
+    text = resources.files(package).joinpath("lua", f"{name}.lua").read_text(encoding="utf-8")
+    return _WITH.sub(lambda found: source(f"parts/{found[1]}", package), text)
 
 
 def _states() -> str:
@@ -79,16 +80,19 @@ def _as_set(states: Iterable[str]) -> str:
 
 
 class Scripts:
-    """Registered scripts of one Redis client; redis-py sends the digest and reloads when Redis has forgotten it."""
+    """Registered scripts of one Redis client; redis-py sends the digest and reloads when Redis has forgotten it.
 
-    def __init__(self, client: Redis) -> None:
-        self._client = client
+    `package`: whose folder `lua` they stand in.
+    """
+
+    def __init__(self, client: Redis, package: str = _OWN) -> None:
+        self._client, self._package = client, package
         self._scripts: dict[str, Script] = {}
 
     def __call__(self, name: str, keys: list[str], args: list[Any], client: Any = None) -> Any:
         script = self._scripts.get(name)
         if script is None:
-            script = self._scripts[name] = self._client.register_script(source(name))
+            script = self._scripts[name] = self._client.register_script(source(name, self._package))
         return script(keys=keys, args=args, client=client)
 
 

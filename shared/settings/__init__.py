@@ -13,6 +13,7 @@ from pydantic_settings import SettingsError as UnreadableSourceError
 
 from shared.errors import SettingsError, encodable
 from shared.settings import sections as s
+from shared.settings.access import KeySettings, WebhookSettings
 from shared.settings.faults import HIDDEN, environment_fault, first_fault
 from shared.settings.routing import RoutingRow, RoutingSettings, RoutingTypes
 from shared.settings.sections import AggregatorSettings, EnumerationSettings, LaneSettings
@@ -88,6 +89,8 @@ class Settings(BaseSettings):
     server: ServerSettings = ServerSettings()
     mcp: McpSettings = McpSettings()
     telemetry: TelemetrySettings = TelemetrySettings()
+    keys: KeySettings = KeySettings()
+    webhooks: WebhookSettings = WebhookSettings()
 
     @model_validator(mode="before")
     @classmethod
