@@ -16,6 +16,7 @@ from orchestrator.intake import (
 )  # fmt: skip
 from orchestrator.retry import pages
 from orchestrator.submitting import Submitter
+from orchestrator.webhooks.endpoints import Webhooks
 from shared.errors import InputError
 from shared.jobs import JobStore, new_id
 from shared.jobs.lines import NewLine, Page
@@ -35,12 +36,16 @@ class BatchIntake:
     def __init__(self, jobs: JobStore, submitter: Submitter, settings: Settings, tenant: str | None) -> None:
         self._jobs, self._submitter, self._settings, self._tenant = jobs, submitter, settings, tenant
 
-    def open(self, budget: Budget | Mapping[str, Any] | None, source: BatchSource | None) -> str:
-        """An empty batch. Raises: InputError for a budget that cannot be kept."""
+    def open(
+        self, budget: Budget | Mapping[str, Any] | None, source: BatchSource | None, webhook: str | None = None
+    ) -> str:
+        """An empty batch. Raises: InputError for a budget that cannot be kept, or a webhook that cannot be called."""
         limits = as_budget(budget or {})
         check_prices(limits, self._settings)
+        if webhook is not None:
+            Webhooks(self._jobs.client, self._settings, self._tenant).check_named(webhook)
         batch_id = new_id()
-        self._jobs.batches.open(batch_id, limits, source, self._tenant)
+        self._jobs.batches.open(batch_id, limits, source, tenant=self._tenant, webhook=webhook)
         return batch_id
 
     def add(

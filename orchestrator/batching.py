@@ -56,10 +56,18 @@ class Batching(Feeding):
         warning = self.too_slow(batch_id)
         return Submitted(batch_id=batch_id, job_ids=tuple(job_ids), rejected=tuple(rejected), warning=warning)
 
-    def open_batch(self, budget: Budget | Mapping[str, Any] | None = None, source: BatchSource | None = None) -> str:
-        """An empty batch; `budget`: what its jobs may spend; `source`: for `resume_batch`. Raises: InputError."""
+    def open_batch(
+        self,
+        budget: Budget | Mapping[str, Any] | None = None,
+        source: BatchSource | None = None,
+        webhook: str | None = None,
+    ) -> str:
+        """An empty batch; `budget`: what its jobs may spend; `source`: for `resume_batch`; `webhook`: told of its end.
+
+        Raises: InputError.
+        """
         with reachable(self.settings):
-            return self._batches.open(budget, source)
+            return self._batches.open(budget, source, webhook)
 
     def add_to_batch(self, batch_id: str, questions: Iterable[QuestionInput], **options: Any) -> Iterator[LineRecord]:
         """Enqueue questions behind those of the batch, page by page with flat memory; yields what became of each.

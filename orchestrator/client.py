@@ -23,6 +23,7 @@ from orchestrator.retry import Retried, Retrying, checked_changes, job_or_batch
 from orchestrator.searching import Searching
 from orchestrator.sessions import KeptSession
 from orchestrator.submitting import Submitter
+from orchestrator.webhooks.endpoints import Webhooks
 from shared.errors import InputError, NotRunningError
 from shared.jobs import JobReader, JobStore, State, connect, new_id, reachable
 from shared.jobs.job_list import STATES, JobFilter, JobList, newest_jobs
@@ -246,6 +247,11 @@ class Ramify(Batching):
     def dead(self) -> DeadLetters:
         """The dead letters: `list`, `count`, `get`, `replay`, `drop`."""
         return DeadLetters(self._jobs, Retrying(self._jobs, self._submitter), self._ingesting, self.tenant)
+
+    @property
+    def webhooks(self) -> Webhooks:
+        """Who is told of ended jobs and batches: `add`, `list`, `remove`, `enable`, `deliveries`, `redeliver`."""
+        return Webhooks(self._redis, self.settings, self.tenant)
 
     @property
     def corpus(self) -> Corpus:

@@ -183,7 +183,10 @@ class Retrying:
         for page in pages(self._unanswered(batch_id)):
             if not read:
                 limits = Budget(**(status.budget or Budget()).limits())
-                self._jobs.batches.open(new, limits, BatchSource(name=status.source), status.tenant, batch_id)
+                self._jobs.batches.open(
+                    new, limits, BatchSource(name=status.source), tenant=status.tenant, retry_of=batch_id,
+                    webhook=self._jobs.batches.webhook(batch_id),
+                )  # fmt: skip
             more, why = self._add_page(new, read, page)
             taken, read = taken + more, page[-1][0].number
             over += self._taken_over(old.job_id for _, old, _ in page)

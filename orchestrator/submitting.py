@@ -12,6 +12,7 @@ from celery import Celery
 
 from orchestrator.diagnosis.settings import RunningSettings
 from orchestrator.intake import check_prices
+from orchestrator.webhooks.endpoints import Webhooks
 from shared.connections.connect import LOST
 from shared.errors import LaneFullError
 from shared.jobs import JobStore, State
@@ -44,15 +45,18 @@ class Submitter:
         self._unconfirmed: list[str] = []
 
     def checked(self, request: JobRequest) -> JobRequest:
-        """The request. Raises: InputError for an unknown strategy, and for a cost limit where a price is missing.
+        """The request. Raises: InputError for what the settings do not allow.
 
-        A strategy has to be known here and in the pools that run.
+        That is an unknown strategy, a cost limit where a price is missing, and a webhook that may not be called. A
+        strategy has to be known here and in the pools that run.
         """
         settings = self._jobs.settings
         if request.strategy is not None:
             self.running.check_strategy(request.strategy)
             named(settings.strategies, request.strategy)
         check_prices(with_default_budget(request, settings), settings)
+        if request.webhook is not None:
+            Webhooks(self._jobs.client, settings, request.tenant).check_named(request.webhook)
         return request
 
     def submit(self, jobs: Jobs, retry_of: Mapping[str, str] | None = None) -> tuple[list[str], LaneFullError | None]:

@@ -132,7 +132,7 @@ class Pipeline:
 
 def without_run_options(request: JobRequest) -> JobRequest:
     """What a request asks, without the strategy, the summary, and how its job was run."""
-    as_default = ("mode", "strategy", "explain", "lane", "deadline_s", "queue_limit_s", "idempotency_key")
+    as_default = ("mode", "strategy", "explain", "lane", "deadline_s", "queue_limit_s", "idempotency_key", "webhook")
     unset = {name: JobRequest.model_fields[name].default for name in as_default}
     return request.model_copy(update={**unset, "summary": False})
 

@@ -1,4 +1,4 @@
-"""Runs what goes by the clock in the processes of the ops pool: the reaper, every two seconds on a thread of its own.
+"""Runs what goes by the clock in the processes of the ops pool, each on a thread of its own: reaper and webhooks.
 
 It uses the monotonic clock: a wall clock that is set back must not stop it. Several ops workers may run; the leader's
 lock lets one of them check at a time.
@@ -19,6 +19,7 @@ from redis.exceptions import RedisError
 
 from orchestrator.reaper.looks import Looks
 from orchestrator.reaper.reaper import Reaper
+from orchestrator.webhooks.sender import Sender
 from shared.contract import Queue
 from shared.errors import RamifyError
 from shared.jobs import JobStore, connect
@@ -81,6 +82,7 @@ def start_loops(sender: Any, **_: object) -> None:
         settings = settings_of(app)
         reaper = Reaper(app, JobStore(connect(settings), settings), Looks(every=False))
         _loops.append(PeriodicLoop("reaper", reaper.run, EVERY_S))
+        _loops.append(PeriodicLoop("webhooks", Sender(JobStore(connect(settings), settings)).run, sender.EVERY_S))
         for loop in _loops:
             loop.start()
 

@@ -53,18 +53,18 @@ class Batches:
         batch_id: str,
         budget: Budget | None = None,
         source: BatchSource | None = None,
-        tenant: str | None = None,
-        retry_of: str | None = None,
+        **more: str | None,
     ) -> None:
         """Create an empty batch.
 
-        `budget`: what all its jobs may spend together; `source`: where it is from; `tenant`: whose it is, if one's;
-        `retry_of`: the batch that it tries again.
+        `budget`: what all its jobs may spend together; `source`: where it is from. `more`: fields of its hash; those
+        that are None are left out: `tenant` (whose it is, if one's), `retry_of` (the batch that it tries again),
+        `webhook` (the URL that is told when it is done).
         """
         keys, now = BatchKeys(batch_id), self._clock.now()
         fields: dict[Any, Any] = dict.fromkeys(_COUNTS, 0) | {"read": 0, "digest": "", "created_at": f"{now:.3f}"}
         fields["source"] = (source or BatchSource()).model_dump_json(exclude_defaults=True)
-        fields |= {name: value for name, value in {"tenant": tenant, "retry_of": retry_of}.items() if value}
+        fields |= {name: value for name, value in more.items() if value}
         with self._client.pipeline(transaction=True) as pipe:
             pipe.hset(keys.batch, mapping=fields | budget_fields(budget or Budget()))
             pipe.expire(keys.batch, self._ttl)
@@ -75,11 +75,16 @@ class Batches:
 
     def close(self, batch_id: str) -> None:
         """Note that all lines have been read."""
-        self._client.hset(BatchKeys(batch_id).batch, "closed_at", f"{self._clock.now():.3f}")
+        self._run("close_batch", [BatchKeys(batch_id).batch], [f"{self._clock.now():.3f}", self._ttl])
+
+    def webhook(self, batch_id: str) -> str | None:
+        """The URL that is told when the batch is done, if its request named one."""
+        named = self._client.hget(BatchKeys(batch_id).batch, "webhook")
+        return None if named is None else text(named)
 
     def cancel(self, batch_id: str) -> bool:
         """Take no more lines, as a batch that is still read. False when all had been read. Its jobs go on."""
-        return bool(self._run("cancel_batch", [BatchKeys(batch_id).batch], [f"{self._clock.now():.3f}"]))
+        return bool(self._run("cancel_batch", [BatchKeys(batch_id).batch], [f"{self._clock.now():.3f}", self._ttl]))
 
     def position(self, batch_id: str) -> BatchPosition:
         """How far it was read, and from where. Raises: NotFoundError, DamagedError."""

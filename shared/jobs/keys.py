@@ -111,6 +111,25 @@ class IngestKeys:
         self.seen = f"{tag}:seen"  # hash: item -> blob, ids for a prune
 
 
+class WebhookKeys:
+    """The keys of webhooks. They share a hash tag; scripts that end jobs write `ended`, and read `wanted`.
+
+    A target is a registered endpoint, by its id, or a URL that requests name.
+    """
+
+    tag = f"{PREFIX}:{{webhooks}}"
+    ended = f"{tag}:ended"  # sorted set: job:ID or batch:ID that somebody wants to hear of -> when it ended
+    endpoints = f"{tag}:endpoints"  # sorted set: id of an endpoint -> when it was registered
+    secrets = f"{tag}:secrets"  # hash: tenant -> secret that signs what goes to URLs of its requests
+    counts = f"{tag}:counts"  # hash: delivered, failed (tries), given_up, switched_off
+    due = f"{tag}:due"  # sorted set: target -> when its next delivery may go
+    wanted = f"{tag}:wanted:"  # + tenant, or * for the operator: hash: id of an endpoint that is on -> ,its,events,
+    target = f"{tag}:target:"  # + target: hash: of an endpoint its URL, events and secret; how deliveries to it went
+    waiting = f"{tag}:waiting:"  # + target: sorted set: delivery id -> when it is tried next
+    delivery = f"{tag}:delivery:"  # + delivery id: hash: what is sent, and what became of it
+    log = f"{tag}:log:"  # + tenant or *: sorted set: delivery id -> when it was made
+
+
 class SessionKeys:
     """The keys of one conversation of a tenant."""
 
@@ -143,5 +162,9 @@ declare(
     {RECENT: "zset", BATCHES: "zset", ACTIVE: "zset", INGEST_ROOTS: "hash", f"{PREFIX}:idem:*": "string"}
     | {TotalKeys.jobs: "hash", TotalKeys.runs: "hash"}
     | {AdmissionKeys.under_way: "hash", AdmissionKeys.latest_taken: "hash"}
+    | dict.fromkeys((WebhookKeys.ended, WebhookKeys.endpoints, WebhookKeys.due), "zset")
+    | dict.fromkeys((f"{WebhookKeys.waiting}*", f"{WebhookKeys.log}*"), "zset")
+    | dict.fromkeys((WebhookKeys.secrets, WebhookKeys.counts, f"{WebhookKeys.wanted}*"), "hash")
+    | dict.fromkeys((f"{WebhookKeys.target}*", f"{WebhookKeys.delivery}*"), "hash")
     | {key: kind for lane in Lane for key, kind in _types_of_lane(lane).items()}
 )

@@ -90,6 +90,7 @@ class JobStore:
             "leaves_failed": "0",
             **budget_fields(request),
             **({"ingest:files": "0"} if request.ingest else {}),
+            **({"webhook": request.webhook} if request.webhook else {}),
             **{name: value for name, value in more.items() if value},
         }
         flat, limit_s = [item for pair in fields.items() for item in pair], jobs.queue_limit_of(request.queue_limit_s)

@@ -16,6 +16,7 @@ from shared.models.cost import Budget, Cost
 from shared.models.degraded import OnOutage
 from shared.models.ingest import IngestRequest
 from shared.models.plan import Facet, Links, check_links, references
+from shared.models.webhook import WebhookUrl
 
 MAX_QUESTION_CHARS = 4000
 #: Entries of a caller's plan.
@@ -238,6 +239,7 @@ class Question(Budget):
     limits of a budget: see Budget; those that are not given are the settings' (`budget.max_calls` ...).
     `on_outage`: wait for a server that fails, as long as the deadline allows, or go on without it (settings:
     lanes.on_outage_batch, lanes.on_outage_interactive).
+    `webhook` is told when the job has ended.
     `near_symbol` starts at a definition, `depth` follows edges for so many hops; both mean the strategy two_pass
     unless another is named.
     """
@@ -258,6 +260,7 @@ class Question(Budget):
     filters: Filters = Filters()
     lane: Lane = Lane.INTERACTIVE
     idempotency_key: str | None = Field(default=None, min_length=1, max_length=200)
+    webhook: WebhookUrl | None = None
 
     @field_validator("question")
     @classmethod

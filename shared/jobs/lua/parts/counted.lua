@@ -1,4 +1,5 @@
 -- Counts the end of a job, once in each batch that it belongs to or that names it.
+-- with announced
 -- with count
 -- with states
 local MOST_FAILED = 200  -- ids of jobs without an answer that a batch keeps
@@ -24,12 +25,14 @@ local function count_in(batch, id, outcome, degraded, verdicts, ttl)
       last = true
     end
     renew_batch(batch, ttl, last)
+    if last then pcall(announce_batch, batch, ttl) end
     counted = 1
   end
   if redis.call('HGET', batch .. 'known', id) == '' then
     add_to(batch .. 'batch', 'known_open', -1)
     redis.call('HSET', batch .. 'known', id, outcome)
     renew_batch(batch, ttl, true)
+    pcall(announce_batch, batch, ttl)
     counted = 1
   end
   return counted
@@ -46,4 +49,5 @@ local function count_end(job, ttl, batch_id, outcome, degraded, verdicts)
   for _, batch in ipairs(batches) do
     pcall(count_in, before .. batch .. '}:', id, outcome, degraded, verdicts, ttl)
   end
+  pcall(announce_job, job, id, outcome, ttl)
 end
