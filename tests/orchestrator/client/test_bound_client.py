@@ -65,7 +65,7 @@ REQUESTS = {
     "delete", "find", "ingest", "ingest_changes", "open_batch", "search", "session", "start_ingest", "submit",
     "submit_many", "upsert",
 }  # fmt: skip
-LISTS = {"batches", "jobs", "statuses", "dead"}
+LISTS = {"batches", "jobs", "statuses", "dead", "webhooks"}
 DEAD_LISTS = {"list", "count", "drop", "quarantined"}
 NEUTRAL = {"close", "corpus", "for_tenant", "ping", "reads_by_name", "settings_differ"}
 

@@ -105,6 +105,7 @@ def test_it_starts_where_the_queue_ops_is_served(
     monkeypatch.setattr(module, "connect", lambda _: None)
     monkeypatch.setattr(module, "JobStore", lambda *_: None)
     monkeypatch.setattr(module, "Reaper", lambda *_: SimpleNamespace(run=None))
+    monkeypatch.setattr(module, "Sender", lambda *_: SimpleNamespace(run=None))
     monkeypatch.setattr(module, "PeriodicLoop", lambda *_: SimpleNamespace(start=lambda: begun.append(1)))
     consumed = SimpleNamespace(consume_from=dict.fromkeys(queues))
     app = SimpleNamespace(amqp=SimpleNamespace(queues=consumed), ramify=None)

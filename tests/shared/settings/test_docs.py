@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from orchestrator.access.keys import AccessKeys
 from orchestrator.cli.render.system import setting_rows
-from shared.jobs.keys import AdmissionKeys, BatchKeys, IngestKeys, JobKeys, SessionKeys, TotalKeys
+from shared.jobs.keys import AdmissionKeys, BatchKeys, IngestKeys, JobKeys, SessionKeys, TotalKeys, WebhookKeys
 from shared.jobs.states import State
 from shared.jobs.tables import TableKeys
 from shared.settings import load_settings
@@ -46,7 +47,9 @@ def test_the_redis_page_names_every_key_and_state() -> None:
     ):
         for key in vars(keys).values():
             assert f"`{key}" in page
-    assert all(f"`{key}" in page for key in (TotalKeys.jobs, TotalKeys.runs))
+    for holder in (AccessKeys, WebhookKeys, TotalKeys):
+        names = [name for name in vars(holder) if not name.startswith("_") and name != "tag"]
+        assert all(f"`{getattr(holder, name)}" in page for name in names)
     assert all(f"`{state.value}`" in page for state in State)
 
 
