@@ -250,7 +250,7 @@ class Ramify(Batching):
 
     @property
     def webhooks(self) -> Webhooks:
-        """Who is told of ended jobs and batches: `add`, `list`, `remove`, `enable`, `deliveries`, `redeliver`."""
+        """Who is told of ended jobs and batches: `add`, `endpoints`, `remove`, `enable`, `deliveries` ...."""
         return Webhooks(self._redis, self.settings, self.tenant)
 
     @property

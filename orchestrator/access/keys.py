@@ -121,7 +121,7 @@ class KeyStore:
         return NewKey(key, SecretStr(f"rmf_{key.id}_{secret}"))
 
     def _put(self, key: ApiKey, secret: str) -> None:
-        fields = key.model_dump(mode="json", exclude_none=True) | {"scopes": ",".join(key.scopes)}
+        fields: dict[Any, Any] = key.model_dump(mode="json", exclude_none=True) | {"scopes": ",".join(key.scopes)}
         name = AccessKeys.key + key.id
         with self._client.pipeline(transaction=True) as pipe:
             pipe.hset(name, mapping={**fields, "digest": _digest(secret)})

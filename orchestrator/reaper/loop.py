@@ -19,7 +19,7 @@ from redis.exceptions import RedisError
 
 from orchestrator.reaper.looks import Looks
 from orchestrator.reaper.reaper import Reaper
-from orchestrator.webhooks.sender import Sender
+from orchestrator.webhooks.sender import SEND_EVERY_S, Sender
 from shared.contract import Queue
 from shared.errors import RamifyError
 from shared.jobs import JobStore, connect
@@ -82,7 +82,7 @@ def start_loops(sender: Any, **_: object) -> None:
         settings = settings_of(app)
         reaper = Reaper(app, JobStore(connect(settings), settings), Looks(every=False))
         _loops.append(PeriodicLoop("reaper", reaper.run, EVERY_S))
-        _loops.append(PeriodicLoop("webhooks", Sender(JobStore(connect(settings), settings)).run, sender.EVERY_S))
+        _loops.append(PeriodicLoop("webhooks", Sender(JobStore(connect(settings), settings)).run, SEND_EVERY_S))
         for loop in _loops:
             loop.start()
 

@@ -52,7 +52,14 @@ class Webhooks:
         endpoint_id, now, secret = f"we_{secrets.token_hex(_ID_BYTES)}", self._clock.now(), _new_secret()
         owner = self._tenant or OPERATOR
         between_commas = f",{','.join(wanted)},"
-        fields = {"url": url, "events": between_commas, "secret": secret, "tenant": owner, "created_at": f"{now:.3f}"}
+        fields: dict[Any, Any] = {"url": url, "events": between_commas, "secret": secret, "tenant": owner}
+        fields["created_at"] = f"{now:.3f}"
+            "url": url,
+            "events": between_commas,
+            "secret": secret,
+            "tenant": owner,
+            "created_at": f"{now:.3f}",
+        }
         with self._client.pipeline(transaction=True) as pipe:
             pipe.hset(WebhookKeys.target + endpoint_id, mapping=fields)
             pipe.hset(WebhookKeys.wanted + owner, endpoint_id, between_commas)
@@ -66,7 +73,7 @@ class Webhooks:
             return found[0]
         raise NotFoundError("endpoint id", endpoint_id, "there is no such endpoint; `ramify webhooks list` shows them")
 
-    def list(self) -> list[WebhookEndpoint]:
+    def endpoints(self) -> list[WebhookEndpoint]:
         """The endpoints, the newest first."""
         return self._read([text(one) for one in self._client.zrevrange(WebhookKeys.endpoints, 0, -1)])
 

@@ -33,7 +33,7 @@ from shared.models.webhook import WebhookEvent
 
 log = logging.getLogger("ramify.webhooks")
 #: Seconds between two looks for what has ended.
-EVERY_S = 1.0
+SEND_EVERY_S = 1.0
 #: Ended jobs and batches of which one look makes deliveries, and deliveries that are listed of one tenant.
 _PAGE, _MOST_LOGGED = 500, 10_000
 #: Deliveries under way to one target.
@@ -127,9 +127,9 @@ class Sender:
             yield f"url_{hashlib.sha256(f'{owner} {url}'.encode()).hexdigest()[:32]}", owner, url
         for owner in owners:
             for endpoint, events in self._client.hgetall(WebhookKeys.wanted + owner).items():
-                url = self._client.hget(WebhookKeys.target + text(endpoint), "url")
-                if url is not None and f",{event}," in text(events):
-                    yield text(endpoint), owner, text(url)
+                found = self._client.hget(WebhookKeys.target + text(endpoint), "url")
+                if found is not None and f",{event}," in text(events):
+                    yield text(endpoint), owner, text(found)
 
     def _claim(self) -> Claim | None:
         lasts = self._settings.timeout_s + _CLAIM_MORE_S

@@ -148,7 +148,7 @@ def test_what_fails_is_tried_again_with_the_same_id_until_it_is_taken(
     assert (delivery.tries, delivery.status, delivery.error) == (4, 200, None)
     assert {one.id for one in receiver.received} == {delivery.id}
     assert len({one.body for one in receiver.received}) == 1, "no redirect was followed: that would be a GET"
-    endpoint = webhooks.list()[0]
+    endpoint = webhooks.endpoints()[0]
     assert (endpoint.delivered, endpoint.failed, endpoint.failing_since, endpoint.off) == (1, 3, None, None)
     receiver.statuses = [200]
     again = webhooks.redeliver(delivery.id)
@@ -170,7 +170,7 @@ def test_a_receiver_that_hangs_takes_one_time_and_keeps_no_other_waiting(
             failed(jobs, tenant="slow")
         failed(jobs, tenant="fine")
         sent(sender, receiver, 1)
-        until(lambda: hanging.list()[0].failed, 10)
+        until(lambda: hanging.endpoints()[0].failed, 10)
         newest = hanging.deliveries(50)
         assert {one.error for one in newest if one.error} == {"no answer within 0.4 s"}
         assert sum(one.tries for one in newest) <= 4, "it is tried by one delivery while it fails"
@@ -228,7 +228,7 @@ def test_a_worker_that_dies_between_sending_and_noting_loses_nothing(
     other.run()
     assert len(receiver.received) == 1, "the claim holds"
     delivery = webhooks.deliveries()[0]
-    target = webhooks.list()[0].id
+    target = webhooks.endpoints()[0].id
     client.zadd(WebhookKeys.waiting + target, {delivery.id: 0})
     client.zadd(WebhookKeys.due, {target: 0})
     sent(other, receiver, 2)
@@ -260,7 +260,7 @@ def test_a_tenant_sees_and_changes_its_own_endpoints_and_deliveries(
     failed(jobs, tenant="acme")
     Sender(jobs).run()
     delivery = own.deliveries()[0]
-    assert other.list() == other.deliveries() == []
+    assert other.endpoints() == other.deliveries() == []
     for forbidden in (other.get, other.remove, other.enable):
         with pytest.raises(NotFoundError) as unknown:
             forbidden("we_0000000000000000")
@@ -270,7 +270,7 @@ def test_a_tenant_sees_and_changes_its_own_endpoints_and_deliveries(
     for call in (other.delivery, other.redeliver):
         with pytest.raises(NotFoundError):
             call(delivery.id)
-    assert operator.list()[0].id == endpoint.id
+    assert operator.endpoints()[0].id == endpoint.id
     assert operator.deliveries()[0].id == delivery.id
     own.remove(endpoint.id)
-    assert own.list() == []
+    assert own.endpoints() == []
