@@ -54,12 +54,6 @@ class Webhooks:
         between_commas = f",{','.join(wanted)},"
         fields: dict[Any, Any] = {"url": url, "events": between_commas, "secret": secret, "tenant": owner}
         fields["created_at"] = f"{now:.3f}"
-            "url": url,
-            "events": between_commas,
-            "secret": secret,
-            "tenant": owner,
-            "created_at": f"{now:.3f}",
-        }
         with self._client.pipeline(transaction=True) as pipe:
             pipe.hset(WebhookKeys.target + endpoint_id, mapping=fields)
             pipe.hset(WebhookKeys.wanted + owner, endpoint_id, between_commas)
