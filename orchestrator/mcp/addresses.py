@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from urllib.parse import parse_qs, urlsplit
 
-from shared.errors import NotFoundError
+from shared.errors import InputError, NotFoundError
 from shared.models import Hit
 from shared.uri import SCHEME, is_directory, read_target, uri_of
 
@@ -15,6 +16,7 @@ CHUNK_TEMPLATE = f"{SCHEME}chunk/{{document}}/{{chunk}}"
 _ID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _OF_DOCUMENT = re.compile(rf"{SCHEME}document/({_ID})(\?start=\d{{1,12}})?")
 _OF_CHUNK = re.compile(rf"{SCHEME}chunk/({_ID})/({_ID})")
+_OWN = re.compile(rf"{SCHEME}(?:document|chunk)/{_ID}")
 #: Longest address that is looked at.
 _LONGEST = 2_000
 
@@ -55,9 +57,10 @@ def read_address(address: str) -> Addressed:
         if found := _OF_DOCUMENT.fullmatch(address):
             (start,) = parse_qs(urlsplit(address).query).get("start", ["0"])
             return Addressed(name=found[1], start=int(start))
-        if address.startswith(SCHEME):
-            namespace, path = read_target(address)
-            if path and not path.endswith("/"):
-                return Addressed(name=path, namespace=namespace)
+        if address.startswith(SCHEME) and not _OWN.match(address):
+            with suppress(InputError):
+                namespace, path = read_target(address)
+                if path and not path.endswith("/"):
+                    return Addressed(name=path, namespace=namespace)
     fix = "read an address that a tool or the list of resources has given, as ramify://document/ID"
     raise NotFoundError("resource", address, fix)
