@@ -37,16 +37,21 @@ class BatchIntake:
         self._jobs, self._submitter, self._settings, self._tenant = jobs, submitter, settings, tenant
 
     def open(
-        self, budget: Budget | Mapping[str, Any] | None, source: BatchSource | None, webhook: str | None = None
+        self,
+        budget: Budget | Mapping[str, Any] | None,
+        source: BatchSource | None,
+        webhook: str | None = None,
+        key: str | None = None,
     ) -> str:
-        """An empty batch. Raises: InputError for a budget that cannot be kept, or a webhook that cannot be called."""
+        """An empty batch, or the one that has this key.
+
+        Raises: InputError for a budget that cannot be kept, or a webhook that cannot be called.
+        """
         limits = as_budget(budget or {})
         check_prices(limits, self._settings)
         if webhook is not None:
             Webhooks(self._jobs.client, self._settings, self._tenant).check_named(webhook)
-        batch_id = new_id()
-        self._jobs.batches.open(batch_id, limits, source, tenant=self._tenant, webhook=webhook)
-        return batch_id
+        return self._jobs.batches.open(new_id(), limits, source, key=key, tenant=self._tenant, webhook=webhook)
 
     def add(
         self, batch_id: str, questions: Iterable[QuestionInput], defaults: Mapping[str, Any]

@@ -61,13 +61,16 @@ class Batching(Feeding):
         budget: Budget | Mapping[str, Any] | None = None,
         source: BatchSource | None = None,
         webhook: str | None = None,
+        *,
+        idempotency_key: str | None = None,
     ) -> str:
         """An empty batch; `budget`: what its jobs may spend; `source`: for `resume_batch`; `webhook`: told of its end.
 
+        With an `idempotency_key` that was used before: the batch that was opened then, as it is by now.
         Raises: InputError.
         """
         with reachable(self.settings):
-            return self._batches.open(budget, source, webhook)
+            return self._batches.open(budget, source, webhook, idempotency_key)
 
     def add_to_batch(self, batch_id: str, questions: Iterable[QuestionInput], **options: Any) -> Iterator[LineRecord]:
         """Enqueue questions behind those of the batch, page by page with flat memory; yields what became of each.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.operations import jobs
+from orchestrator.operations import jobs, streams
 from orchestrator.operations.operation import by_name
 
-OPERATIONS = by_name([*jobs.OPERATIONS])
+OPERATIONS = by_name([*jobs.OPERATIONS, *streams.OPERATIONS])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import AsyncExitStack, asynccontextmanager
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -13,12 +13,19 @@ from starlette.routing import Route
 
 from orchestrator.client import Ramify
 from orchestrator.operations.registry import OPERATIONS
-from orchestrator.server import health, metrics, problems, routes
+from orchestrator.server import batch_stream, health, metrics, problems, routes
+from orchestrator.server.bodies import BodyReaders
 from orchestrator.server.bounds import BodyBounds
+from orchestrator.server.events import routes as event_routes
+from orchestrator.server.events.accounts import BatchWatch
+from orchestrator.server.events.hub import KEEPALIVE_S, EventHub
 from shared.settings import Settings
 
 if TYPE_CHECKING:
     from orchestrator.mcp.http import McpPath
+
+#: Paths whose bodies may have any size: their routes bound what they keep.
+_STREAMED = (batch_stream.PATH,)
 
 
 def make_app(settings: Settings, client: Ramify | None = None) -> FastAPI:
@@ -32,8 +39,14 @@ def make_app(settings: Settings, client: Ramify | None = None) -> FastAPI:
     mcp = _mcp(ramify, settings)
 
     @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        async with mcp.run() if mcp else nullcontext():
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            hub = EventHub(ramify.settings, most=settings.server.max_listeners)
+            app.state.events = await stack.enter_async_context(hub)
+            app.state.batch_watch = BatchWatch(ramify.for_tenant(None).batch_status, keepalive_s=KEEPALIVE_S)
+            app.state.bodies = BodyReaders()
+            if mcp:
+                await stack.enter_async_context(mcp.run())
             yield
         counted.close()
         ramify.close()
@@ -49,10 +62,17 @@ def make_app(settings: Settings, client: Ramify | None = None) -> FastAPI:
     )
     app.state.ramify, app.state.settings, app.state.metrics = ramify, settings, counted
     problems.add_handlers(app)
-    app.add_middleware(BodyBounds, most_bytes=settings.server.max_body_bytes, pause_s=settings.server.body_timeout_s)
+    app.add_middleware(
+        BodyBounds,
+        most_bytes=settings.server.max_body_bytes,
+        pause_s=settings.server.body_timeout_s,
+        streamed=_STREAMED,
+    )
     app.add_middleware(metrics.CountedRequests, metrics=counted)
     app.include_router(health.router)
     app.include_router(metrics.router)
+    app.include_router(event_routes.router)
+    app.include_router(batch_stream.router)
     app.include_router(routes.router_of(OPERATIONS.values()))
     if mcp:
         app.router.routes.append(Route(mcp.path, mcp.app, include_in_schema=False))

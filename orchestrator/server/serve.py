@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import uvicorn
+from fastapi import FastAPI
 
 from orchestrator.local import ports
 from orchestrator.server.app import make_app
@@ -31,8 +32,9 @@ def serve(settings: Settings, on_ready: Callable[[str], None] = lambda _: None) 
     """
     own = settings.server
     port = ports.pick("server.port", own.host, own.port, USUAL_PORT)
+    app = make_app(settings)
     config = uvicorn.Config(
-        make_app(settings),
+        app,
         host=own.host,
         port=port,
         http=BoundedProtocol,
@@ -45,7 +47,7 @@ def serve(settings: Settings, on_ready: Callable[[str], None] = lambda _: None) 
         server_header=False,
         proxy_headers=False,
     )
-    _Server(config, lambda: on_ready(address(own.host, port))).run()
+    _Server(config, lambda: on_ready(address(own.host, port)), lambda: _close_listeners(app)).run()
 
 
 def address(host: str, port: int) -> str:
@@ -54,12 +56,21 @@ def address(host: str, port: int) -> str:
     return f"http://[{shown}]:{port}" if ":" in shown else f"http://{shown}:{port}"
 
 
+def _close_listeners(app: FastAPI) -> None:
+    """Streams of events would go on for all of the time that open requests have."""
+    app.state.events.close_listeners()
+
+
 class _Server(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, on_ready: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, on_ready: Callable[[], None], on_end: Callable[[], None]) -> None:
         super().__init__(config)
-        self._on_ready = on_ready
+        self._on_ready, self._on_end = on_ready, on_end
 
     async def startup(self, sockets: Any = None) -> None:
         await super().startup(sockets)
         if self.started:
             self._on_ready()
+
+    async def shutdown(self, sockets: Any = None) -> None:
+        self._on_end()
+        await super().shutdown(sockets)

@@ -16,7 +16,7 @@ from shared.jobs.admission import AdmissionQueues
 from shared.jobs.budget import budget_fields, spending
 from shared.jobs.codec import text
 from shared.jobs.fields import Fields, stored
-from shared.jobs.keys import BATCHES, BatchKeys, JobKeys
+from shared.jobs.keys import BATCHES, BatchKeys, JobKeys, batch_idempotency
 from shared.jobs.lines import Page, script_input
 from shared.jobs.scripts import Scripts
 from shared.jobs.states import Outcome
@@ -53,25 +53,24 @@ class Batches:
         batch_id: str,
         budget: Budget | None = None,
         source: BatchSource | None = None,
+        *,
+        key: str | None = None,
         **more: str | None,
-    ) -> None:
-        """Create an empty batch.
+    ) -> str:
+        """Create an empty batch; returns its id, or that of the batch that was opened with the same `key`.
 
-        `budget`: what all its jobs may spend together; `source`: where it is from. `more`: fields of its hash; those
-        that are None are left out: `tenant` (whose it is, if one's), `retry_of` (the batch that it tries again),
-        `webhook` (the URL that is told when it is done).
+        `budget`: what all its jobs may spend together; `source`: where it is from; `key`: an idempotency key of the
+        tenant's. `more`: fields of its hash; those that are None are left out: `tenant` (whose it is, if one's),
+        `retry_of` (the batch that it tries again), `webhook` (the URL that is told when it is done).
         """
         keys, now = BatchKeys(batch_id), self._clock.now()
         fields: dict[Any, Any] = dict.fromkeys(_COUNTS, 0) | {"read": 0, "digest": "", "created_at": f"{now:.3f}"}
         fields["source"] = (source or BatchSource()).model_dump_json(exclude_defaults=True)
         fields |= {name: value for name, value in more.items() if value}
-        with self._client.pipeline(transaction=True) as pipe:
-            pipe.hset(keys.batch, mapping=fields | budget_fields(budget or Budget()))
-            pipe.expire(keys.batch, self._ttl)
-            pipe.zadd(BATCHES, {batch_id: now})
-            pipe.zremrangebyrank(BATCHES, 0, -_MOST_BATCHES - 1)
-            pipe.expire(BATCHES, self._ttl)
-            pipe.execute()
+        given = [value for pair in (fields | budget_fields(budget or Budget())).items() for value in pair]
+        own = [batch_idempotency(more.get("tenant"), key)] if key else []
+        args = [batch_id, now, self._ttl, _MOST_BATCHES, *given]
+        return text(self._run("open_batch", [keys.batch, BATCHES, *own], args))
 
     def close(self, batch_id: str) -> None:
         """Note that all lines have been read."""

@@ -152,6 +152,11 @@ def idempotency(tenant: str, key: str) -> str:
     return f"{PREFIX}:idem:{tenant}:{hashlib.sha256(key.encode()).hexdigest()[:32]}"
 
 
+def batch_idempotency(tenant: str | None, key: str) -> str:
+    """The same of a whole batch; `tenant` None: of a client of all tenants."""
+    return f"{PREFIX}:idem_batch:{tenant or ''}:{hashlib.sha256(key.encode()).hexdigest()[:32]}"
+
+
 def _types_of_lane(lane: Lane) -> dict[str, str]:
     own = AdmissionKeys(lane.value)
     hashes = dict.fromkeys((own.counts, own.held, own.deficit), "hash")
@@ -160,7 +165,7 @@ def _types_of_lane(lane: Lane) -> dict[str, str]:
 
 declare(
     {RECENT: "zset", BATCHES: "zset", ACTIVE: "zset", INGEST_ROOTS: "hash", f"{PREFIX}:idem:*": "string"}
-    | {TotalKeys.jobs: "hash", TotalKeys.runs: "hash"}
+    | {f"{PREFIX}:idem_batch:*": "string", TotalKeys.jobs: "hash", TotalKeys.runs: "hash"}
     | {AdmissionKeys.under_way: "hash", AdmissionKeys.latest_taken: "hash"}
     | dict.fromkeys((WebhookKeys.ended, WebhookKeys.endpoints, WebhookKeys.due), "zset")
     | dict.fromkeys((f"{WebhookKeys.waiting}*", f"{WebhookKeys.log}*"), "zset")

@@ -210,6 +210,11 @@ class ServerSettings(SettingsSection):
     )
     connections: int = Field(default=1_000, ge=10, le=100_000, description="connections at once; more get a 503")
     threads: int = Field(default=40, ge=4, le=500, description="requests that are worked on at once; more wait")
+    max_listeners: int = Field(default=800, ge=1, le=100_000, description="streams of events at once; more get a 429")
+    max_upload_bytes: int = Field(
+        default=1_000_000_000, ge=10_000, description="bytes of one request that puts documents in, or of one batch"
+    )
+    cancel_chats: bool = Field(default=True, description="cancel a chat completion's job when its client goes away")
     access_log: bool = Field(default=False, description="log each request: address, path with its query, status")
 
 

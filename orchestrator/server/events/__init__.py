@@ -1,0 +1,1 @@
+"""Server-sent events: one reader of Redis a process for all listeners. Changes nothing."""

@@ -1,0 +1,104 @@
+"""Server-sent events of jobs and of batches."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
+from fastapi.responses import StreamingResponse
+from fastapi.sse import KEEPALIVE_COMMENT, EventSourceResponse
+
+from orchestrator.access.caller import Caller, Scope
+from orchestrator.access.dependency import caller_with
+from orchestrator.operations.operation import HttpRoute
+from orchestrator.server.events.accounts import BatchWatch
+from orchestrator.server.events.hub import EventHub
+from orchestrator.server.events.wire import BEGINNING, Entry, stream_id
+from orchestrator.server.routes import client_of, responses_of
+from shared.errors import InputError
+from shared.jobs import reachable
+
+#: Milliseconds after which a browser connects again.
+_RETRY = b"retry: 2000\n\n"
+#: Proxies must not hold events back.
+_HEADERS = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
+_Id = Annotated[str, Path(alias="id", min_length=1, max_length=100)]
+_Reader = Annotated[Caller, Depends(caller_with(Scope.READ))]
+_LastEventId = Annotated[str | None, Header(max_length=64, description="the id of the last event that is known")]
+_After = Annotated[str | None, Query(max_length=64, description="the same, for clients that cannot set a header")]
+_WHAT: dict[int | str, dict[str, Any]] = {
+    200: {"description": "Events, until the end.", "content": {"text/event-stream": {"schema": {"type": "string"}}}},
+    204: {"description": "Nothing follows that event: a browser does not connect again."},
+}
+_JOB, _BATCH = "/v1/jobs/{id}/events", "/v1/batches/{id}/events"
+router = APIRouter()
+
+
+def _described(path: str) -> dict[str, Any]:
+    return {
+        "response_class": StreamingResponse,  # FastAPI would make a stream of its own of each for EventSourceResponse
+        "responses": responses_of(HttpRoute("GET", path)) | _WHAT,
+        "openapi_extra": {"x-scope": Scope.READ.value},
+        "tags": [path.split("/")[2]],
+    }
+
+
+@router.get(_JOB, **_described(_JOB), operation_id="events")
+async def job_events(
+    request: Request,
+    of: _Id,
+    caller: _Reader,
+    last_event_id: _LastEventId = None,
+    after: _After = None,
+) -> Response:
+    """Follow a job from its beginning, or behind an event, until it ends.
+
+    An event's id is that of the Redis stream. The last one is `end`, or `dropped` where the client did not keep up.
+    """
+    given = last_event_id or after
+    cursor = stream_id(given) if given else BEGINNING
+    if cursor is None:
+        raise InputError("Last-Event-ID", given, "give back the id of an event as it came, like 1795411255076-0")
+    await asyncio.to_thread(client_of(request, caller).status, of)
+    hub: EventHub = request.app.state.events
+    pages = hub.follow(of, cursor)
+    with reachable(request.app.state.settings):
+        first = await anext(pages)
+    if cursor != BEGINNING and [entry.type for entry in first] == ["end"]:
+        await pages.aclose()
+        return Response(status_code=204)
+    return EventSourceResponse(_written(first, pages), headers=_HEADERS)
+
+
+@router.get(_BATCH, **_described(_BATCH), operation_id="batch_events")
+async def batch_events(
+    request: Request,
+    of: _Id,
+    caller: _Reader,
+    last_event_id: _LastEventId = None,
+    after: _After = None,
+) -> Response:
+    """Follow a batch until all its jobs have ended: each event `accounts` is the batch as it stands, whole."""
+    await asyncio.to_thread(client_of(request, caller).batch_status, of)
+    watch: BatchWatch = request.app.state.batch_watch
+    return EventSourceResponse(_accounts(watch.follow(of, last_event_id or after or "")), headers=_HEADERS)
+
+
+async def _written(first: Sequence[Entry], pages: AsyncGenerator[Sequence[Entry], None]) -> AsyncIterator[bytes]:
+    yield _RETRY + b"".join(entry.raw for entry in first)
+    try:
+        async for page in pages:
+            yield b"".join(entry.raw for entry in page) or KEEPALIVE_COMMENT
+    finally:
+        await pages.aclose()
+
+
+async def _accounts(entries: AsyncGenerator[Entry | None, None]) -> AsyncIterator[bytes]:
+    yield _RETRY
+    try:
+        async for entry in entries:
+            yield entry.raw if entry else KEEPALIVE_COMMENT
+    finally:
+        await entries.aclose()
