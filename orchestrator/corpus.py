@@ -170,7 +170,11 @@ class Corpus:
         found = next((one for one in citations if one.number == number), None)
         if found is not None:
             name, quote = found.doc_id or found.path, found.quote or None
-            return self.passage(name, chunk_id=found.chunk_id, quote=quote, around=around)
+            try:
+                return self.passage(name, chunk_id=found.chunk_id, quote=quote, around=around)
+            except NotFoundError:
+                gone = f"its document {found.path} has been removed since; `ramify result {job_id}` has the quote"
+                raise NotFoundError("citation", f"{job_id}#{number}", gone) from None
         if 0 < number <= len(rows):
             return self._of_row(rows[number - 1], around)
         known = ", ".join(str(one.number) for one in citations) or (f"rows 1 to {len(rows)}" if rows else "none")

@@ -254,6 +254,8 @@ def retry(  # noqa: PLR0913 - the signature is the command line
 def _taken_over(made: Retried) -> str:
     """What a retry takes over, and what that saves."""
     over = made.taken_over
+    if not over.leaves_total:
+        return "from its beginning"
     leaves = f"{over.leaves} of {over.leaves_total} leaves taken over"
     cost = over.saved
     tokens = cost.llm_tokens_in + cost.llm_tokens_out + cost.embed_tokens

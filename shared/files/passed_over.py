@@ -31,6 +31,7 @@ class PassedOver:
         self._sentences: list[str] = []
         self.without_reader: Counter[str] = Counter()
         self.empty: list[Path] = []
+        self.hidden = 0
 
     def append(self, sentence: str) -> None:
         """One thing that was left out."""
@@ -42,6 +43,8 @@ class PassedOver:
         if self.empty:
             more = f" and {len(self.empty) - 1} more" if len(self.empty) > 1 else ""
             found.append(f"{printable(self.empty[0])}{more}: empty")
+        if self.hidden:
+            found.append(f"{self.hidden:,} hidden: their names begin with a dot")
         groups: dict[str, Counter[str]] = {}
         for suffix, count in self.without_reader.items():
             why = EXTRA if suffix in FORMATS else CONVERSIONS.get(suffix, "no reader for them")

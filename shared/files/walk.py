@@ -157,8 +157,8 @@ def _files_of(folder: Path, entries: Sequence[os.DirEntry[str]], passed: PassedO
         file = folder / entry.name
         suffix = file.suffix.lower()
         if entry.name.startswith("."):
-            continue
-        if not has_reader(suffix) or missing_package(suffix):
+            passed.hidden += 1
+        elif not has_reader(suffix) or missing_package(suffix):
             passed.without_reader[suffix] += 1
         elif reason := _fault_of(file, entry):
             passed.append(f"{printable(file)}: {reason}")

@@ -211,6 +211,10 @@ def test_given_a_citation_when_shown_then_its_quote_is_marked_also_where_its_chu
         assert _NOTE[mark.start : mark.end] == "It took two hours."
     with pytest.raises(NotFoundError, match="its answer has 1"):
         pools.corpus().cited("job0", 2)
+    list(pools.corpus().remove([pools.corpus().document(hit.doc_id)]))
+    with pytest.raises(NotFoundError, match=f"its document {hit.path} has been removed since"):
+        pools.corpus().cited("job0", 1)
+    pools.ingest(folder)
     rows = tuple(
         ListRow(doc_id=hit.doc_id, title=hit.title, path=hit.path, uri="", sentence=sentence)
         for sentence in ("It took two hours.", "Not as it stands there.")

@@ -38,6 +38,7 @@ def test_a_folder_gives_its_readable_files_sorted_without_hidden_ones_and_links(
             f"{root}/out.md: is a link, and links are not followed",
             f"{root}/loop: is a link, and links are not followed",
             "1 .png: no reader for them",
+            "1 hidden: their names begin with a dot",
         ]
     )
 

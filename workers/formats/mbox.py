@@ -27,10 +27,8 @@ def parse(content: bytes, name: str) -> list[Parsed]:
             broken += 1
     if not documents:
         raise FormatError("has no message that can be read: save it anew")
-    if broken:
-        note = f"{broken} of {len(starts)} messages cannot be read"
-        documents[0] = documents[0].noted(note)
-    return _named_apart(documents)
+    named = _named_apart(documents)
+    return [*named, Parsed("", unread=f"{broken} of its {len(starts)} messages cannot be read")] if broken else named
 
 
 def _named_apart(documents: list[Parsed]) -> list[Parsed]:

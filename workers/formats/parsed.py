@@ -55,6 +55,8 @@ class Parsed:
     notes: tuple[str, ...] = ()
     fields: dict[str, str] = field(default_factory=dict)
     part: str = ""
+    #: Why a part of the file could not be read; such a one has no text.
+    unread: str = ""
 
     def noted(self, note: str) -> Parsed:
         """The same with one more note."""

@@ -7,12 +7,17 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import PurePath
 from typing import Any
 
-from workers.formats.parsed import FilePart, FormatError, Parsed, heading, joined, tables_of
+import yaml
+
+from workers.formats.encodings import decoded
+from workers.formats.parsed import FilePart, Parsed, heading, joined, tables_of
 
 #: Keys that are headings; deeper ones are written with dots.
 _MAX_LEVEL = 3
@@ -21,6 +26,7 @@ _MAX_COLUMNS = 60
 _ROWS = 20
 _SAMPLE = 50
 _LONG = 2_000
+_CHECKED_CHARS, _CHECKED_BRACKETS = 4_000_000, 10_000
 #: A key of YAML, with what stands behind its colon.
 _KEY = re.compile(
     r"(?P<indent> *+)(?P<dash>(?:- +)*+)"
@@ -34,17 +40,42 @@ _QUOTES = re.compile(r'"([^"]*)"|\'([^\']*)\'')
 
 def parse(content: bytes, name: str) -> Parsed:
     """Raises: FormatError for what is not UTF-8 text."""
-    try:
-        text = content.decode("utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise FormatError(f"is not UTF-8 (byte {error.start}): convert it to UTF-8 with iconv") from None
-    if "\0" in text:
-        raise FormatError("holds NUL characters: it is no text")
+    text = decoded(content)
     suffix = PurePath(name).suffix.lower()
     if suffix == ".json":
         return _of_json(text)
     lines = text.replace("\r\n", "\n").split("\n")
-    return joined([FilePart("\n".join(_YamlText(lines) if suffix in {".yaml", ".yml"} else _toml(lines)))])
+    shown = FilePart("\n".join(_YamlText(lines) if suffix in {".yaml", ".yml"} else _toml(lines)))
+    fault = _FAULTS[suffix](text) if suffix in _FAULTS else ""
+    return joined([shown], notes=(f"is no valid {suffix[1:].upper()} ({fault}): read line by line",) if fault else ())
+
+
+def _fault_of_toml(text: str) -> str:
+    try:
+        tomllib.loads(text)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def _fault_of_yaml(text: str) -> str:
+    """By the events of libyaml: no alias is followed and nothing is made.
+
+    Not told where libyaml is not built in, and of files on which it might take seconds: long, or full of brackets.
+    """
+    parser = getattr(yaml, "CBaseLoader", None)
+    try:
+        if parser is not None and len(text) < _CHECKED_CHARS and text.count("[") + text.count("{") < _CHECKED_BRACKETS:
+            deque(yaml.parse(text, Loader=parser), maxlen=0)
+    except yaml.MarkedYAMLError as error:
+        at = f" in line {error.problem_mark.line + 1}" if error.problem_mark else ""
+        return f"{error.problem}{at}"
+    except yaml.YAMLError as error:
+        return " ".join(str(error).split())
+    return ""
+
+
+_FAULTS = {".toml": _fault_of_toml, ".yaml": _fault_of_yaml, ".yml": _fault_of_yaml}
 
 
 def rows(values: Sequence[Any], first: int) -> Parsed:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from io import StringIO
 
+from workers.formats.encodings import decoded
 from workers.formats.parsed import FilePart, FormatError, Parsed, joined, tables_of
 
 _ROWS = 20
@@ -15,10 +16,7 @@ _SAMPLE = 8_000
 
 def parse(content: bytes, name: str) -> Parsed:
     """Raises: FormatError for what is not UTF-8 text or has no rows."""
-    try:
-        text = content.decode("utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise FormatError(f"is not UTF-8 (byte {error.start}): convert it to UTF-8 with iconv") from None
+    text = decoded(content)
     csv.field_size_limit(min(sys.maxsize, 1_000_000))
     try:
         parts = [FilePart(shown, f"rows {first}-{last}") for first, last, shown in tables_of(_rows(text, name), _ROWS)]

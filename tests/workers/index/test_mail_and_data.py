@@ -11,10 +11,13 @@ import pytest
 from shared.files.found import FoundFile
 from shared.files.pieces import pieces
 from shared.models import DocumentOutcome, RawDocument
+from shared.settings import Settings
+from tests.fakes.stores import in_place
 from tests.support.pdf import pdf
 from workers.formats.parsed import FormatError
 from workers.formats.process import parsed
 from workers.index.documents import Document
+from workers.index.pipeline import Indexer
 from workers.index.readers import read_documents
 
 ROOT = Path("/c")
@@ -57,6 +60,39 @@ def test_given_a_box_when_read_then_each_message_is_a_document_of_its_thread() -
         entry for entry in reply.fields if "thread" in entry
     ]
     assert any("冷库" in entry and "回复" not in entry for entry in chinese.fields)
+
+
+def test_given_a_broken_message_when_its_box_is_indexed_anew_then_what_the_store_has_of_it_stays(
+    tmp_path: Path,
+) -> None:
+    def raw(content: bytes) -> RawDocument:
+        named = {"source": "/c", "path": "a.mbox", "identity": "/c/a.mbox", "suffix": ".mbox"}
+        return RawDocument(**named, content=content, whole=True)
+
+    indexer = Indexer(in_place(tmp_path), None, Settings())
+    indexer.index([raw(box(mail("Budget", 1), mail("Roof", 2)))])
+    outcomes, _ = indexer.index([raw(box(mail("Budget", 1)) + b"From ada Tue Mar  3 10:00:00 2026\n\n\n")])
+    assert [(one.status.value, one.reason) for one in outcomes] == [
+        ("unchanged", ""), ("failed", "1 of its 2 messages cannot be read"),
+    ]  # fmt: skip
+    assert indexer.index([raw(box(mail("Budget", 1)))])[0][-1].status.value == "removed", "it came whole"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "note"),
+    [
+        ("a.yaml", "pumps:\n  - name: a\n b: [1, 2\n", "is no valid YAML (did not find expected key in line 3)"),
+        ("a.toml", "[pumps]\nname = \n", "is no valid TOML (Invalid value (at line 2, column 8))"),
+        ("b.yml", "pumps: &all [1, 2]\nmore: *all\n---\n{{ a }}: 1\n", ""),
+        ("a.ini", "[pumps]\nname = \n", ""),
+    ],
+)
+def test_given_data_that_is_not_valid_when_read_then_its_lines_are_found_and_a_note_says_so(
+    name: str, content: str, note: str
+) -> None:
+    (document,) = documents(name, content.encode())
+    assert "pumps" in document.text
+    assert document.notes == ((f"{note}: read line by line",) if note else ())
 
 
 def test_given_a_long_box_when_cut_into_pieces_then_no_message_is_torn_and_each_keeps_its_identity(

@@ -132,7 +132,10 @@ def test_given_a_byte_order_mark_when_read_then_the_text_has_none(encoding: str)
     ("content", "name", "expected"),
     [
         ("数据库".encode("gb18030"), "a.md", "is not UTF-8 (byte 0xCA at position 0): convert it to UTF-8 with iconv"),
-        (b"\x89PNG\0\0", "a.txt", "holds NUL bytes"),
+        ("数据库的索引可以加快查询速度。".encode("gb18030") * 5, "a.txt", "with iconv -f GB18030 -t UTF-8"),
+        ("資料庫的索引可以加快查詢的速度。".encode("big5") * 5, "a.csv", "with iconv -f BIG5 -t UTF-8"),
+        ("name,amount\nAda,5\n".encode("utf-16-le") * 5, "a.csv", "if it is UTF-16LE without its mark"),
+        (b"\x89PNG\0\0", "a.txt", "holds NUL bytes: it is no text file"),
         (b" \n\n" * 50, "a.txt", "is empty"),
         (b"---\ntitle: x\n---\n\n", "a.md", "is empty"),
         (b"\n" * 100, "a.jsonl", "is empty"),

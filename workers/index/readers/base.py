@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import codecs
 from collections.abc import Callable, Iterator
 
 from shared.errors import RamifyError, encodable
 from shared.models import DocumentOutcome, DocumentStatus, RawDocument
+from workers.formats.encodings import decoded
+from workers.formats.parsed import FormatError
 from workers.index.documents import Document, document_id
-
-_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 class UnreadableError(RamifyError):
@@ -32,16 +31,10 @@ def decode(content: bytes) -> str:
 
     Raises: UnreadableError for another encoding and for binary files.
     """
-    encoding = "utf-16" if content.startswith(_UTF16) else "utf-8-sig"
-    if encoding != "utf-16" and b"\0" in content:
-        raise UnreadableError("holds NUL bytes: it is no text file")
     try:
-        return clean(content.decode(encoding))
-    except UnicodeDecodeError as error:
-        byte = content[error.start]
-        name = "UTF-16" if encoding == "utf-16" else "UTF-8"
-        where = f"byte 0x{byte:02X} at position {error.start}"
-        raise UnreadableError(f"is not {name} ({where}): convert it to UTF-8 with iconv") from None
+        return clean(decoded(content))
+    except FormatError as error:
+        raise UnreadableError(str(error)) from None
 
 
 def clean(text: str) -> str:

@@ -9,20 +9,20 @@ from functools import cache
 from pathlib import PurePath
 
 from shared.language.subjects import thread_of
-from shared.models import RawDocument
+from shared.models import DocumentOutcome, RawDocument
 from shared.models.ingest import BOXES, FORMATS
 from shared.plugins import suffixes_of_readers
 from workers.formats.parsed import NO_TEXT, FormatError, Parsed
 from workers.formats.process import PLUGIN, ParserPool
 from workers.index.documents import Document, Markup
 from workers.index.fields import fields_of
-from workers.index.readers.base import UnreadableError
+from workers.index.readers.base import UnreadableError, failed
 
 #: A page without text up to this size is a part of one, such as a template: it has nothing to find.
 _SMALL_PAGE = 4_000
 
 
-def read_format(raw: RawDocument) -> Iterator[Document]:
+def read_format(raw: RawDocument) -> Iterator[Document | DocumentOutcome]:
     """One document, titled as the file says, else by its name; of a box of mail one for each message."""
     if not raw.content:
         raise UnreadableError("is empty")
@@ -38,6 +38,7 @@ def read_format(raw: RawDocument) -> Iterator[Document]:
     parted = raw.suffix.lower() in BOXES or len(documents) > 1
     for number, parsed in enumerate(documents, 1):
         yield _document(raw, parsed, f"#{parsed.part or number}" if parted else "")
+    yield from (failed(raw, parsed.unread) for parsed in found if parsed.unread)
 
 
 def _format_of(suffix: str) -> str:
