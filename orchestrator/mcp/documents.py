@@ -11,7 +11,7 @@ from mcp.types import Annotations, ListResourcesResult, Resource, ResourceTempla
 from orchestrator.client import Ramify
 from orchestrator.mcp.addresses import CHUNK_TEMPLATE, DOCUMENT_TEMPLATE, document_address, read_address
 from orchestrator.mcp.shortened import one_line
-from shared.errors import InputError
+from shared.errors import InputError, NotFoundError
 from shared.hidden import visible
 from shared.models.base import Model
 from shared.models.corpus import MAX_NAME, Passage, StoredDocument
@@ -67,6 +67,8 @@ def read(client: Ramify, address: str, most: int) -> ReadDocument:
         found = client.corpus.passage(wanted.name, chunk_id=wanted.chunk_id, around=_AROUND)
         return ReadDocument(text=visible(found.text[:most]), facts=_facts(found))
     found = client.corpus.passage(wanted.name[:MAX_NAME], namespace=wanted.namespace, whole=True)
+    if wanted.name not in {found.document.doc_id, found.document.path}:  # the corpus finds parts of names, too
+        raise NotFoundError("resource", address, f"there is no such document; {found.document.path} is near")
     return _part(found, wanted.start, most)
 
 

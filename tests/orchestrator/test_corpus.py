@@ -5,76 +5,30 @@ from __future__ import annotations
 import io
 import json
 import os
-from collections.abc import Callable, Iterator
-from functools import cache, partial
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from celery.result import EagerResult
 from rich.console import Console
 
 from orchestrator.cli.documents import _CITED
 from orchestrator.cli.render.documents import draw_document, draw_overview, draw_passage
 from orchestrator.corpus import Corpus
-from shared.contract import TaskName
 from shared.errors import InputError, NotFoundError, RamifyError
-from shared.models import Answer, Citation, DocumentOutcome, RawDocument, Summary
-from shared.models.base import Model
+from shared.models import Answer, Citation, DocumentOutcome, Summary
 from shared.models.corpus import Passage
 from shared.models.enumeration import ListRow, ListTable
 from shared.models.ingest import DocumentStatus, IngestCounts, IngestResult
 from shared.settings import Settings
-from shared.tenants import DEFAULT_TENANT
-from tests.fakes.stores import OpenedStore, open_store
+from tests.fakes.corpus_pools import Pools
 from tests.support.pdf import pdf
-from workers.corpus.replies import documents_reply, passage_reply, remove_reply
-from workers.index import Indexer
-from workers.index.readers import READERS
 
 _NOTE = (
     "# Pumps\n\nIntro.\n\n## Hall 4\n\nThe pump of hall 4 was\nreplaced in May. \x1b[31mIt took two hours.\n\n"
     "## Hall 5\n\nDry.\n"
 )
 _ZH = "# 泵房\n\n## 四号厅\n\n四号厅的泵在五月更换，用了两个小时。\n"
-
-
-class Pools:
-    """The pools' tasks in this process, over one collection; a corpus for each tenant."""
-
-    def __init__(self, settings: Settings) -> None:
-        self.settings = settings
-        self._first = open_store(settings)
-        self.store = cache(lambda tenant: OpenedStore(self._first.collection, tenant))
-        self.indexer = cache(lambda tenant: Indexer(self.store(tenant), None, settings))
-        self.answers: dict[str, Answer] = {}
-        self.ingests: list[IngestResult] = []
-
-    def send_task(self, name: str, args: tuple[Any], **_: object) -> EagerResult:
-        replies: dict[str, Callable[[dict[str, Any]], Model]] = {
-            TaskName.SEARCH_DOCUMENTS: partial(documents_reply, self.store),
-            TaskName.SEARCH_PASSAGE: partial(passage_reply, self.store),
-            TaskName.INDEX_REMOVE: partial(remove_reply, self.indexer),
-        }
-        return EagerResult("1", replies[name](*args).model_dump_json(), "SUCCESS")
-
-    def corpus(self, tenant: str = DEFAULT_TENANT) -> Corpus:
-        app: Any = self
-        return Corpus(app, self.settings, tenant, lambda job_id: self.answers[job_id], lambda: self.ingests)
-
-    def ingest(self, folder: Path, tenant: str = DEFAULT_TENANT) -> None:
-        files = sorted(file for file in folder.rglob("*") if file.suffix in READERS)
-        raws = [
-            RawDocument(
-                source=str(folder), path=f"{folder.name}/{file.relative_to(folder)}", identity=str(file),
-                suffix=file.suffix, content=file.read_bytes(), tenant=tenant,
-            )
-            for file in files
-        ]  # fmt: skip
-        self.indexer(tenant).index(raws)
-
-    def close(self) -> None:
-        self._first.close()
 
 
 @pytest.fixture
