@@ -1,0 +1,27 @@
+"""The server of a test on a free port, on a thread of this process."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import uvicorn
+
+from orchestrator.server.app import make_app
+from shared.settings import Settings
+from tests.support.waiting import until
+
+
+@contextmanager
+def served(settings: Settings) -> Iterator[str]:
+    """The address of a server with these settings, until the block ends."""
+    server = uvicorn.Server(uvicorn.Config(make_app(settings), port=0, ws="none", log_config=None, lifespan="on"))
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    until(lambda: server.started)
+    try:
+        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join(10)
