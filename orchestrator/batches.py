@@ -23,6 +23,7 @@ from shared.jobs.lines import NewLine, Page
 from shared.models.batch import BatchPosition, BatchSource, LineKind, LineRecord
 from shared.models.cost import Budget
 from shared.settings import Settings
+from shared.tracing.spans import span
 
 _SHOWN = 200
 
@@ -74,10 +75,11 @@ class BatchIntake:
     def _enter(self, batch_id: str, position: BatchPosition, lines: Iterable[BatchLine]) -> Iterator[LineRecord]:
         read, digest = position.read, position.digest
         for page in pages(lines):
-            new = [self._new(batch_id, line, position.tenant) for line in page if line.request or line.rejected]
-            last = page[-1]
-            entered = Page(read, digest, last.number, last.digest, new, blank=len(page) - len(new))
-            records = self._submitter.enter(batch_id, entered)
+            with span("batch page", attributes={"ramify.batch_id": batch_id, "ramify.lines": len(page)}):
+                new = [self._new(batch_id, line, position.tenant) for line in page if line.request or line.rejected]
+                last = page[-1]
+                entered = Page(read, digest, last.number, last.digest, new, blank=len(page) - len(new))
+                records = self._submitter.enter(batch_id, entered)
             yield from records
             read, digest = last.number, last.digest
             refused = [

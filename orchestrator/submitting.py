@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from typing import TypeVar
 
 import redis
@@ -23,6 +23,7 @@ from shared.models import JobRequest
 from shared.models.batch import LineRecord
 from shared.settings.strategies import named
 from shared.tasks.signatures import Dispatcher
+from shared.tracing.spans import Span, contents, of_job, span
 
 Jobs = Sequence[tuple[str, JobRequest]]
 #: Seconds for which a lost connection to Redis is tried again: a submission is known by its id, so it happens once.
@@ -67,12 +68,13 @@ class Submitter:
         that were are cancelled at the next contact.
         """
         self._cancel_unconfirmed()
-        try:
-            results = _retried(lambda: self._jobs.enqueue(jobs, retry_of))
-        except LOST:
-            self._unconfirmed += [job_id for job_id, _ in jobs]
-            raise
-        self._dispatcher.try_run()
+        with _traced(jobs):
+            try:
+                results = _retried(lambda: self._jobs.enqueue(jobs, retry_of))
+            except LOST:
+                self._unconfirmed += [job_id for job_id, _ in jobs]
+                raise
+            self._dispatcher.try_run()
         job_ids = [one.job_id for one in results]
         refused = [place for place, one in enumerate(results) if one.result < EnqueueResult.KNOWN]
         if not refused:
@@ -116,6 +118,15 @@ class Submitter:
         """Cancel the unconfirmed jobs, if Redis answers."""
         with suppress(redis.exceptions.RedisError):
             self._cancel_unconfirmed()
+
+
+def _traced(jobs: Jobs) -> AbstractContextManager[Span]:
+    """The span of a submission: of one job it is the first of its trace."""
+    if len(jobs) != 1:
+        return span("submit jobs", attributes={"ramify.jobs": len(jobs)})
+    ((job_id, request),) = jobs
+    told = {**of_job(job_id, tenant=request.tenant, lane=request.lane.value), **contents(question=request.question)}
+    return span("submit", "producer", job_id=job_id, attributes=told)
 
 
 def _retried(call: Callable[[], T]) -> T:

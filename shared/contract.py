@@ -109,12 +109,14 @@ class _Message(Model):
 class TaskMessage(_Message):
     """The message of a job's task: ids only, the job store holds the rest.
 
-    `v` is the message version; `force` lets the merge run with leaves still open (at the deadline).
+    `v` is the message version; `force` lets the merge run with leaves still open (at the deadline). `traceparent`: of
+    the span that sent it, while jobs are traced.
     """
 
     job_id: str = Field(pattern=r"^[0-9a-z\-]{8,40}$")
     node_id: str | None = Field(default=None, max_length=200)
     force: bool = False
+    traceparent: str | None = Field(default=None, max_length=55)
 
 
 def read_message(raw: dict[str, object]) -> TaskMessage:

@@ -1,9 +1,10 @@
-"""`/metrics` in Prometheus' formats: of the job store, and of this process's requests. For operators and scrapers."""
+"""`/metrics` in Prometheus' formats, of the job store and of this process's requests; and the traces of requests."""
 
 from __future__ import annotations
 
 import hmac
 import time
+from contextlib import AbstractContextManager, nullcontext
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request, Response
@@ -19,6 +20,7 @@ from shared.connections.connect import connect
 from shared.errors import UnknownCallerError
 from shared.settings import Settings
 from shared.tasks.app import make_app as make_celery
+from shared.tracing.spans import span, valid
 
 #: Seconds for one command of a scrape, which is not tried again: Prometheus gives up after ten.
 _COMMAND_S = 2.0
@@ -49,7 +51,7 @@ class ServerMetrics:
 
 
 class CountedRequests:
-    """Counts requests by route, never by path: paths hold ids."""
+    """Counts requests by route, never by path: paths hold ids. Traces them while traces are on."""
 
     def __init__(self, app: ASGIApp, metrics: ServerMetrics) -> None:
         self._app, self._metrics = app, metrics
@@ -68,12 +70,23 @@ class CountedRequests:
             await send(message)
 
         try:
-            await self._app(scope, receive, noted)
+            with _traced(scope):
+                await self._app(scope, receive, noted)
         finally:
             route = getattr(scope.get("route"), "path", "none")
             method = scope["method"] if scope["method"] in _METHODS else "other"
             self._metrics.requests.labels(method, route, str(status)).inc()
             self._metrics.seconds.labels(route).observe(time.monotonic() - began)
+
+
+def _traced(scope: Scope) -> AbstractContextManager[object]:
+    """A span for what asks for work, and for what its caller traces; not for those who only look again and again."""
+    given = next((value for name, value in scope["headers"] if name == b"traceparent"), b"")
+    parent = valid(given.decode("latin-1"))
+    if scope["method"] != "POST" and not parent:
+        return nullcontext()
+    told = {"http.request.method": scope["method"], "url.path": scope["path"]}
+    return span(scope["method"], "server", parent=parent, attributes=told)
 
 
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})

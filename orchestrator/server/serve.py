@@ -16,13 +16,6 @@ from shared.settings import Settings
 USUAL_PORT = 8321
 #: Seconds for which open requests and streams may go on after the signal.
 _END_S = 5
-_LOGGING: dict[str, Any] = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
-    "root": {"handlers": ["stderr"], "level": "INFO"},
-}
 
 
 def serve(settings: Settings, on_ready: Callable[[str], None] = lambda _: None) -> None:
@@ -39,7 +32,7 @@ def serve(settings: Settings, on_ready: Callable[[str], None] = lambda _: None) 
         port=port,
         http=BoundedProtocol,
         ws="none",
-        log_config=_LOGGING,
+        log_config=_logging(settings),
         access_log=own.access_log,
         timeout_keep_alive=own.idle_timeout_s,
         timeout_graceful_shutdown=_END_S,
@@ -48,6 +41,17 @@ def serve(settings: Settings, on_ready: Callable[[str], None] = lambda _: None) 
         proxy_headers=False,
     )
     _Server(config, lambda: on_ready(address(own.host, port)), lambda: _close_listeners(app)).run()
+
+
+def _logging(settings: Settings) -> dict[str, Any]:
+    """As the pools log (`shared.logs`), in the form that uvicorn takes."""
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {"line": {"()": "shared.logs.formatter", "settings": settings}},
+        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+        "root": {"handlers": ["stderr"], "level": "INFO"},
+    }
 
 
 def address(host: str, port: int) -> str:

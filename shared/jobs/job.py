@@ -16,7 +16,7 @@ from shared.models.base import Model
 
 FIELDS = (
     "state", "request", "created_at", "updated_at", "deadline_s", "deadline_at", "batch_id", "aggregator", "rank",
-    "retry_of", "open",
+    "retry_of", "open", "traceparent",
 )  # fmt: skip
 
 
@@ -24,9 +24,10 @@ class Job(Model):
     """What a task needs to know of its job. Times are Unix seconds of Redis' clock.
 
     `aggregator`: None until the question is read. `rank`: priority of its messages. `retry_of`: the job whose recorded
-    leaves it takes over. `open`: nodes that were not settled when it was read,
-    -1 before it has any. `deadline_s`: all its seconds; `left_s`: those that were left when it was read, `read_at` on
-    the monotonic clock. Both are the same while it waits for its turn, when there is no `deadline_at` yet.
+    leaves it takes over. `open`: nodes that were not settled when it was read, -1 before it has any. `traceparent`: of
+    the span that submitted it, if that is traced. `deadline_s`: all its seconds; `left_s`: those that were left when it
+    was read, `read_at` on the monotonic clock. Both are the same while it waits for its turn, when there is no
+    `deadline_at` yet.
     """
 
     id: str
@@ -41,6 +42,7 @@ class Job(Model):
     rank: int = 0
     retry_of: str | None = None
     open: int = -1
+    traceparent: str | None = None
     left_s: float
     read_at: float = Field(default_factory=time.monotonic)
 
@@ -98,6 +100,7 @@ def read_job(job_id: str, raw: Mapping[str, object], now: float) -> Job | None:
         rank=rank_of(guessed, request.lane),
         retry_of=guessed.text("retry_of") or None,
         open=int(guessed.number("open", -1.0)),
+        traceparent=guessed.text("traceparent") or None,
         left_s=deadline_at - now if deadline_at else deadline_s,
     )
 

@@ -35,6 +35,7 @@ from shared.models.manifest import Manifest
 from shared.models.plan import node_order
 from shared.models.route import Route
 from shared.settings import Settings
+from shared.tracing.spans import submitted
 
 WithHits = SearchResult | LeafResult | MergedPool
 M = TypeVar("M", SearchResult, LeafResult, MergedPool)
@@ -77,7 +78,7 @@ class JobStore:
             request = with_default_budget(request, self.settings)
         usual = jobs.deadline_s if request.lane is Lane.INTERACTIVE else jobs.batch_deadline_s
         seconds = request.deadline_s or usual
-        key = request.idempotency_key
+        own = {"webhook": request.webhook, "traceparent": submitted(job_id)}
         fields = {
             "id": job_id,
             "question": request.question,
@@ -85,16 +86,13 @@ class JobStore:
             "tenant": request.tenant,
             "deadline_s": f"{min(seconds, request.max_seconds or seconds):g}",
             "request": request.model_dump_json(exclude_defaults=True),
-            "leaves_total": "0",
-            "leaves_done": "0",
-            "leaves_failed": "0",
+            **dict.fromkeys(("leaves_total", "leaves_done", "leaves_failed"), "0"),
             **budget_fields(request),
             **({"ingest:files": "0"} if request.ingest else {}),
-            **({"webhook": request.webhook} if request.webhook else {}),
-            **{name: value for name, value in more.items() if value},
+            **{name: value for name, value in {**own, **more}.items() if value},
         }
         flat, limit_s = [item for pair in fields.items() for item in pair], jobs.queue_limit_of(request.queue_limit_s)
-        first = idempotency(request.tenant, key) if key else ""
+        first = idempotency(request.tenant, request.idempotency_key) if request.idempotency_key else ""
         return NewJob(job_id, request.lane, request.tenant, limit_s, flat, first)
 
     def admit(self) -> list[tuple[str, int]]:

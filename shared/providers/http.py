@@ -21,8 +21,10 @@ from pydantic import Field, SecretStr
 
 from shared.errors import PermanentError, RamifyError, ReplyError, SettingsError, TransientError, shown
 from shared.models.base import Model
+from shared.providers.called import called, traced_headers
 from shared.providers.gates import BusyError, Gate, GateError, UnreachableError, UnsureError
 from shared.providers.http_deadline import DeadlineTransport, earliest, proxy_for, until
+from shared.tracing.spans import Span
 
 _MAX_REPLY_BYTES = 64_000_000  # 1024 vectors of 3072 numbers as JSON text
 _MAX_ERROR_BYTES = 64_000
@@ -119,7 +121,8 @@ class JsonClient(AbstractContextManager["JsonClient"]):
             nonlocal calls
             calls += 1
             most = min(most_bytes or self._max_reply_bytes, self._max_reply_bytes)
-            return JsonReply(body=self._once(path, content, deadline, most), calls=calls)
+            with called(self._gate, "POST", path) as asked:
+                return JsonReply(body=self._once(path, content, deadline, most, asked), calls=calls)
 
         try:
             if time.monotonic() >= deadline:
@@ -140,13 +143,14 @@ class JsonClient(AbstractContextManager["JsonClient"]):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _once(self, path: str, content: bytes, deadline: float, most: int) -> dict[str, Any]:
+    def _once(self, path: str, content: bytes, deadline: float, most: int, asked: Span) -> dict[str, Any]:
         url = self._url.copy_with(path=self._url.path.rstrip("/") + path)
         seconds = max(0.001, min(self._attempt_s, deadline - time.monotonic()))
         try:
             with until(time.monotonic() + seconds):
-                timeout = httpx.Timeout(seconds)
-                with self._client.stream("POST", url, content=content, timeout=timeout) as response:
+                timeout, headers = httpx.Timeout(seconds), traced_headers()
+                with self._client.stream("POST", url, content=content, timeout=timeout, headers=headers) as response:
+                    asked.set(http__response__status_code=response.status_code)
                     if not response.is_success:
                         raise _status_error(self._server, response)
                     return self._decoded(_read_within(response, most), most)

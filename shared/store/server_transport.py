@@ -12,6 +12,7 @@ import time
 import httpx
 
 from shared.errors import RamifyError, TransientError
+from shared.providers.called import called
 from shared.providers.gates import BusyError, Gate, UnreachableError, UnsureError
 from shared.providers.http import retried, retry_after, timeout_error, transport_reason
 from shared.providers.http_deadline import DeadlineTransport, earliest, proxy_for, time_left, until
@@ -52,7 +53,7 @@ class ServerTransport(httpx.BaseTransport):
         # No question waits for a write, and a document that fails has to be ingested again.
         patient_until = began + patience_s if reads else deadline
         return retried(
-            lambda: self._once(request, deadline),
+            lambda: self._traced(request, deadline),
             lambda: self._gate.admit(deadline, self._attempt_s, patient_until=patient_until),
             deadline,
             lambda tries: not once and (tries < self._attempts or time.monotonic() < patient_until),
@@ -60,6 +61,12 @@ class ServerTransport(httpx.BaseTransport):
 
     def close(self) -> None:
         self._inner.close()
+
+    def _traced(self, request: httpx.Request, deadline: float) -> httpx.Response:
+        with called(self._gate, request.method, request.url.path) as asked:
+            response = self._once(request, deadline)
+            asked.set(http__response__status_code=response.status_code)
+            return response
 
     def _once(self, request: httpx.Request, deadline: float) -> httpx.Response:
         seconds = min(self._attempt_s, deadline - time.monotonic())

@@ -29,11 +29,13 @@ from shared.contract import PRIORITY_STEPS, Queue, TaskName
 from shared.errors import NotRunningError
 from shared.jobs.scripts import Scripts
 from shared.jobs.totals import add_runs
+from shared.logs import log_to_stderr
 from shared.process_counts import counts
 from shared.settings import Settings
 from shared.tasks.celery_command import leave_out_working_folder
 from shared.tasks.redis_transport import install
 from shared.tasks.result_backend import BACKENDS
+from shared.tracing import spans
 
 _RESULT_TTL_S = 3600
 #: What a task of a job returns beside its node, the first that counts.
@@ -107,6 +109,7 @@ def make_app(settings: Settings, include: tuple[str, ...] = ()) -> Celery:
         raise NotRunningError("no Redis is known: start the stack with `ramify up -d`, or set redis.url")
     leave_out_working_folder()
     install()
+    spans.configure(settings)
     address = Address(settings.redis)
     broker, backend = settings.redis.broker_url.get_secret_value(), settings.redis.result_url.get_secret_value()
     own_url = address.celery_url
@@ -197,6 +200,7 @@ class _OwnHeartbeat:
 def start_heartbeat(sender: Any, **_: object) -> None:
     """Name the worker by its node name and begin before it takes a task, which would look like a dead worker's."""
     set_node_name(str(sender.hostname))
+    spans.name_service(f"ramify-{str(sender.hostname).partition('@')[0]}")
     under_way.threads = int(sender.concurrency or 0)
     _begin(settings_of(sender.app), tuple(sorted(map(str, sender.app.amqp.queues.consume_from))))
 
@@ -270,9 +274,9 @@ class _WithoutContent(logging.Filter):
 
 
 @setup_logging.connect
-def log_to_stderr(loglevel: int | str = logging.INFO, **_: object) -> None:
+def set_up_logging(loglevel: int | str = logging.INFO, **_: object) -> None:
     """One line per record, without colours; Celery's own formats would print task arguments."""
-    logging.basicConfig(level=loglevel or logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    log_to_stderr(getattr(current_app, "ramify", None), loglevel or logging.INFO)
     # Eight lines at every lost connection, about `worker_cancel_long_running_tasks_on_connection_loss` above.
     warnings.filterwarnings("ignore", category=CPendingDeprecationWarning)
     for name in ("httpx", "celery.worker.strategy", "celery.app.trace"):

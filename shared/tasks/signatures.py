@@ -23,6 +23,7 @@ from shared.jobs.ingests import NextItems
 from shared.jobs.scripts import grown_branches
 from shared.models import Node, NodeKind
 from shared.tasks.redis_transport import sent_together
+from shared.tracing import spans
 
 if TYPE_CHECKING:
     AnyTask = Task[..., Any]
@@ -61,6 +62,8 @@ def sent_again(signature: Signature, at: float) -> Signature:
 
 def task_signature(app: Celery, name: TaskName, message: TaskMessage, priority: int) -> Signature:
     """One task: its queue comes from the contract, its priority from its job, nobody waits for its result."""
+    if (traceparent := spans.carried(message.job_id)) is not None:
+        message = message.but(traceparent=traceparent)
     return app.signature(
         name.value,
         args=(message.wire(),),

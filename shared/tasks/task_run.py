@@ -38,6 +38,7 @@ from shared.providers.metering import Tally, metered, tallied
 from shared.settings import Settings
 from shared.tasks.app import settings_of
 from shared.tasks.result_backend import LAST
+from shared.tasks.run_context import in_task, tell
 from shared.tasks.signatures import AnyTask, Dispatcher, delivery, merge_signature
 from shared.tasks.work_tracker import WorkTracker, already_done
 
@@ -224,15 +225,23 @@ class TaskRegistry:
                 if begun.before.postponed is not None:  # the rest of its chain, or a message that came twice
                     return {"node": message.node_id or "", "postponed": begun.before.postponed.why}
                 run = TaskRun(task, self.jobs, begun.job, message, self._fallbacks(begun.job), begun=begun)
-                try:
-                    self._run_noted(run, begun, body, on_error, on_poison)
-                except PostponedError as postponed:
-                    return self._postpone(run, postponed)
+                with in_task(begun.job, message, task.name) as traced:
+                    try:
+                        self._run_noted(run, begun, body, on_error, on_poison)
+                        said = self._said(run)
+                    except PostponedError as postponed:
+                        said = self._postpone(run, postponed)
+                    tell(traced, said)
+                    return said if "postponed" in said else {**said, **self._settled(run, begun)}
         except DamagedError as error:
             return self._set_aside(message, task.name, error)
-        degraded = {"degraded": ", ".join(sorted(run.fallbacks.taken))} if run.fallbacks.taken else {}
+
+    @staticmethod
+    def _said(run: TaskRun) -> dict[str, str]:
+        """What a task returns of itself, for Flower and the counts."""
         failed = {"failed": run.failures[0][:_MOST_REASON_CHARS]} if run.failures else {}
-        return {"node": message.node_id or "", **failed, **degraded, **self._settled(run, begun)}
+        degraded = {"degraded": ", ".join(sorted(run.fallbacks.taken))} if run.fallbacks.taken else {}
+        return {"node": run.message.node_id or "", **failed, **degraded}
 
     def _settled(self, run: TaskRun, begun: StartedWork) -> dict[str, str]:
         """What tells the chord that the last node has ended; without a chord the body is sent here.

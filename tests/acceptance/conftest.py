@@ -13,6 +13,7 @@ from orchestrator.client import Ramify
 from orchestrator.local.background import down, start
 from shared.settings import Settings, load_settings
 from tests.fakes.openai_server import FakeOpenAI
+from tests.fakes.otlp_receiver import OtlpReceiver
 from tests.support.redis_server import redis_binary
 
 NOTES = Path(__file__).parents[2] / "examples" / "notes"
@@ -56,12 +57,19 @@ class Shared:
         self._open = ExitStack()
         self._stacks: dict[str, Ramify] = {}
         self._fake: FakeOpenAI | None = None
+        self._collector: OtlpReceiver | None = None
 
     @property
     def fake(self) -> FakeOpenAI:
         if self._fake is None:
             self._fake = self._open.enter_context(FakeOpenAI())
         return self._fake
+
+    @property
+    def collector(self) -> OtlpReceiver:
+        if self._collector is None:
+            self._collector = self._open.enter_context(OtlpReceiver())
+        return self._collector
 
     def stack(self, folder: Path, notes: Sequence[Path], **options: object) -> Ramify:
         """The stack of this folder's name; the folder itself is used by the first call."""
@@ -76,7 +84,7 @@ class Shared:
         if self._fake is not None:
             self._fake.forget()
         if nextitem is None or Path(__file__).parent not in nextitem.path.parents:
-            self._stacks, self._fake = {}, None
+            self._stacks, self._fake, self._collector = {}, None, None
             self._open.close()
 
 
@@ -106,13 +114,19 @@ def fake() -> FakeOpenAI:
 
 
 @pytest.fixture(scope="module")
-def with_models(tmp_path_factory: pytest.TempPathFactory, fake: FakeOpenAI) -> Ramify:
-    """The stack with LLM, embedding and rerank servers, all of them the fake one."""
+def collector() -> OtlpReceiver:
+    return SHARED.collector
+
+
+@pytest.fixture(scope="module")
+def with_models(tmp_path_factory: pytest.TempPathFactory, fake: FakeOpenAI, collector: OtlpReceiver) -> Ramify:
+    """The stack with LLM, embedding and rerank servers, all of them the fake one. It is traced, and logs JSON."""
     models = {
         "llm_base_url": fake.url,
         "llm_model": "fake",
         "llm_timeout_s": 2,
         "llm_attempts": 2,
+        "telemetry": {"otlp_url": collector.url, "logs": "json"},
         # The faults of one test must not be the next one's: breakers have tests of their own, tests/faults.
         "providers": {"breaker": {"failures": 0}},
         "embedding": {"provider": "endpoint", "base_url": fake.url, "model": "fake", "dim": 64, "timeout_s": 2},

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from shared.errors import RamifyError, TransientError
 from shared.providers.rerankers.scoring import Request
+from shared.tracing.spans import linked
 
 #: Scores as many of the open texts as it can by the deadline given; the cost goes to the first request.
 Run = Callable[[Sequence[Request], float], None]
@@ -84,7 +85,8 @@ class CallBatcher:
             time.sleep(max(0.0, min(self._window_s, leader.deadline - time.monotonic())))
             with self._turn(leader):
                 self._close(batch)
-                self._run(batch.requests, min(request.deadline for request in batch.requests))
+                with linked([request.traceparent for request in batch.requests[1:]]):
+                    self._run(batch.requests, min(request.deadline for request in batch.requests))
         except RamifyError as error:
             batch.fault = error
         finally:

@@ -20,6 +20,7 @@ from shared.providers.fallbacks import fell_back
 from shared.providers.llm.client import LLMReply, with_cost
 from shared.providers.rerankers.base import Reranked, unscored, with_score
 from shared.providers.rerankers.calibration import Scaled
+from shared.tracing.spans import current
 
 #: Part of a window that the next one repeats: a sentence on the border is whole in one of the two.
 _OVERLAP = 0.1
@@ -46,6 +47,8 @@ class Request:
     calls: int = 0
     tokens_in: int = 0
     tokens_out: int = 0
+    #: Of the span that it is for.
+    traceparent: str = field(default_factory=current)
 
     def open(self) -> list[str]:
         """The texts without an answer, each once."""
