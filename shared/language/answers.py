@@ -76,7 +76,8 @@ class AnswerTable(Model):
     of something that is counted. `attribute`: patterns with a group, what is asked of something ("the weight of X");
     `counted`: the number or the kind of what is asked for ("how many engineers", "which port"). `sections`: under which
     headings they are answered. `points_back`: a pattern that the beginning of a sentence without a subject of its own
-    matches ("He was born"). `implied`: words of questions that any answer of that kind says ("how many", "the price").
+    matches ("He was born"). `open`: patterns with a group, of what anything that is known is asked ("what do we know
+    about X"). `implied`: words of questions that any answer of that kind says ("how many", "the price").
     """
 
     asks: tuple[AnswerRule, ...] = ()
@@ -91,6 +92,7 @@ class AnswerTable(Model):
     measured: str = NEVER
     attribute: tuple[str, ...] = ()
     counted: tuple[str, ...] = ()
+    open: tuple[str, ...] = ()
     sections: tuple[SectionRule, ...] = ()
     evidence: dict[AnswerKind, str] = Field(default={})
     implied: dict[AnswerKind, tuple[str, ...]] = Field(default={})
@@ -152,6 +154,11 @@ class AnswerTable(Model):
     def counts(self, question: str) -> list[str]:
         """What the question (as in `kind`) asks the number or the kind of: "engineers", "port"."""
         return [found[1] for pattern in self._counted if (found := pattern.search(question))]
+
+    def open_subject(self, question: str) -> str:
+        """Of whom or what a question (as it was asked) wants to know anything that there is; "" for another one."""
+        found = (pattern.search(question.strip()) for pattern in self._open)
+        return next((one[1].strip() for one in found if one), "")
 
     def exemplified(self, question: str) -> str:
         """What code that answers the question (as in `kind`) shows the use of; "" for a question that asks for none."""
@@ -222,6 +229,10 @@ class AnswerTable(Model):
     @cached_property
     def _counted(self) -> list[re.Pattern[str]]:
         return [re.compile(one) for one in self.counted]
+
+    @cached_property
+    def _open(self) -> list[re.Pattern[str]]:
+        return [re.compile(one, re.IGNORECASE) for one in self.open]
 
     @cached_property
     def _measured(self) -> re.Pattern[str]:

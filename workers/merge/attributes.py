@@ -11,7 +11,7 @@ from shared.language import Language, derived, languages, question_language
 from shared.language.answers import AnswerKind
 from shared.language.names import names_of
 from shared.language.text import CJK, days_in, has_cjk, month_number, narrowed, term_set, terms
-from workers.merge.evidence import AskedFor, Pages, label_of, own_part, points_back, without_days
+from workers.merge.evidence import AskedFor, Pages, label_of, own_part, points_back, subject_or_all, without_days
 from workers.merge.identifiers import identifiers
 from workers.merge.pieces import QuotableSentence
 
@@ -41,6 +41,7 @@ class AskedAttribute:
         self, query: str, question: str, pages: Pages, sentences: Sequence[QuotableSentence], *, by_words: bool = True
     ) -> None:
         about, asked = own_part(query)
+        asked = subject_or_all(asked)
         self._need, self._pages = AskedFor(query), pages
         language = question_language(asked) or languages()[0]
         self._for = _said_for(language)

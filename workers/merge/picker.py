@@ -18,7 +18,7 @@ from shared.models import MergedHit
 from workers.display import plain_line
 from workers.merge.attributes import AskedAttribute
 from workers.merge.dated import Days
-from workers.merge.evidence import FARTHEST, AskedFor, Pages, SentenceScorer, points_back
+from workers.merge.evidence import FARTHEST, AskedFor, Pages, SentenceScorer, points_back, subject_or_all
 from workers.merge.identifiers import identifiers, named_numbers, names, unnamed, without
 from workers.merge.pieces import QuotableSentence, code_blocks, quotable_sentences, quote_width
 
@@ -81,7 +81,7 @@ class Picker:
         question, its own words would count nothing. Identifiers that no hit names are left out; where
         one names pages, these alone count.
         """
-        asked = frozenset(terms(without(query, unnamed(query, self._hits))))
+        asked = frozenset(terms(without(subject_or_all(query), unnamed(query, self._hits))))
         hits = list(zip(self._words, self._nodes, strict=True))
         bound = named_numbers(query, self._hits)
         hits = [hits[number - 1] for number in bound] or hits
@@ -216,7 +216,7 @@ class Picker:
         return chosen
 
     def _quotable(self, need: AskedFor, query: str, node_id: str | None, containing: str) -> list[QuotableSentence]:
-        left = [one for one in self._passages if need.code or not one.code]
+        left = [one for one in self._passages if need.code or not one.code] or self._passages
         if node_id is not None:
             left = [one for one in left if node_id in self._nodes[one.number - 1]]
             own = self._cjk

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from shared.language import derived_last
 from shared.language.sentences import BlockKind, TextSpan, blocks, split_block
-from shared.language.text import is_cjk_text, terms
+from shared.language.text import CJK, is_cjk_text, terms
 from shared.models import Hit
 from workers.display import has_controls, plain_line, without_links
 
@@ -32,6 +32,10 @@ _NAMED_DIRECTIVE = re.compile(r"\s*\.\. [\w:.+-]{1,80}::[ \t]*([^\n]{1,80})$")
 _OPENED = re.compile(r" {0,3}(?:`{3,}|~{3,})[ \t]*([\w+#.-]{0,30})[^\n]*\n")
 _CLOSED = re.compile(r"\n {0,3}(?:`{3,}|~{3,})[ \t]*$")
 _MAX_LINES = 60
+#: A line between fences that is a sentence, as in the output of a program or a quoted note.
+_SENTENCE = re.compile(
+    rf"(?=[A-Z0-9])(?=(?:\S+ ){{4}})[^(){{}}\[\]=<>|\\;$]*[a-z0-9%][.!?]|[{CJK}][^(){{}}=<>|\\;$]{{6,}}[。！？]"
+)
 _PROMPT = re.compile(r"\s*(?:\$ |>>> |# (?=\w+ -)|% )?")
 _COMMENT = re.compile(r"\s*(?:#|//|--|/\*|\*)")
 
@@ -228,8 +232,14 @@ def _parts(sentence: str) -> Iterator[tuple[str, str]]:
 
 
 def _code(fence: str) -> Iterator[_Piece]:
-    """The lines of a piece of code, each verbatim, without a prompt before it; comments are no lines of it."""
+    """The lines of a piece of code, each verbatim, without a prompt before it; comments are no lines of it.
+
+    Lines that are sentences are no code.
+    """
     for line in fence.splitlines():
+        if _SENTENCE.fullmatch(said := line.strip()) and not has_controls(said):
+            yield _Piece(said, said)
+            continue
         code = _PROMPT.sub("", line, count=1).rstrip()
         quotable = 0 < len(code) <= _MAX_CODE and "`" not in code and not _COMMENT.match(code)
         if quotable and not code.startswith("~~~") and _balanced(code) and not has_controls(code):

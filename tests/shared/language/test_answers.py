@@ -35,6 +35,23 @@ def test_given_a_question_then_its_first_rule_decides(question: str, kind: Answe
     assert english.answers.kind(question) is kind
 
 
+@pytest.mark.parametrize(
+    ("question", "subject"),
+    [
+        ("What do we know about the Yamadur depot?", "the Yamadur depot"),
+        ("Tell me more about Okapi.", "Okapi"),
+        ("What does the corpus say on fees?", "fees"),
+        ("Is there anything about INC-42?", "INC-42"),
+        ("What do we know?", ""),
+        ("What does the relay say about itself when it stops, and why?", ""),
+        ("How much does Okapi cost?", ""),
+    ],
+)
+def test_given_a_question_for_anything_known_then_its_subject_is_read(question: str, subject: str) -> None:
+    english = next(language for language in languages() if language.code == "en")
+    assert english.answers.open_subject(question) == subject
+
+
 def test_given_a_relation_then_no_word_of_it_is_lost() -> None:
     for language in languages():
         assert language.answers.relations

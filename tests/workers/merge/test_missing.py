@@ -96,12 +96,43 @@ def test_given_an_attribute_that_no_passage_has_then_that_is_said_before_the_nea
         ("2025年谷雨茶多少钱一斤？", "2025年谷雨茶每斤 460 元。"),
         ("干燥室进水损失了多少钱？", "干燥室进水，损失约八万三千元。"),
         ("主从切换演练上一次是哪天？", "主从切换演练已经举行过：2026-01-21、2026-07-15。"),
+        ("What do we know about the Yamadur depot?", "The Yamadur depot was rated at 4421 bar."),
+        ("Tell me more about Okapi", "Okapi ran out of disk on node7."),
+        ("What happened to Okapi on node7?", "Okapi ran out of disk on node7."),
+        ("What do the notes say about the Yamadur depot?", "The Yamadur depot was rated at 4421 bar."),
+        ("关于三号冷库，我们知道些什么？", "三号冷库暂停建设，等待环评。"),
+        ("介绍一下三号冷库", "三号冷库暂停建设，等待环评。"),
+        ("三号冷库情况怎么样？", "三号冷库暂停建设，等待环评。"),
     ],
 )
 def test_given_an_answer_in_other_words_then_nothing_is_missing(question: str, text: str) -> None:
     summary = extract(question, pool(hit(1, text)), tree(question))
     assert summary.text.endswith("[1]")
     assert summary.missing == ()
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "answer"),
+    [
+        (
+            "How was the Xanadur depot rated in its test?",
+            "# Log\n\n```text\nThe Xanadur depot was rated at 4421 bar in its test.\n```\n",
+            "The Xanadur depot was rated at 4421 bar in its test. [1]",
+        ),
+        (
+            "三号冷库的验收压力是多少？",
+            "# 日志\n\n```\n三号冷库的验收压力是 40 千帕。\n```\n",
+            "三号冷库的验收压力是 40 千帕。 [1]",
+        ),
+        (
+            "What is relay.retries?",
+            "# Relay\n\n```python\nrelay.retries = 7\n```\n",
+            "```python\nrelay.retries = 7\n```\n[1]",
+        ),
+    ],
+)
+def test_given_an_answer_between_fences_then_it_is_quoted(question: str, text: str, answer: str) -> None:
+    assert extract(question, pool(hit(1, text, title="Log")), tree(question)).text == answer
 
 
 PRICES = """Prices per night, without travel.
