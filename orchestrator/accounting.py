@@ -62,6 +62,7 @@ class Accounting:
             state=status.state,
             reasons=status.degraded,
             verdicts=status.verdicts,
+            stale=len(status.stale),
             question=status.question,
             leaves_done=status.leaves_done,
             leaves_failed=status.leaves_failed,

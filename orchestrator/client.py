@@ -17,9 +17,10 @@ from orchestrator.diagnosis.job import why_job
 from orchestrator.early import early_answer, no_answer, no_list
 from orchestrator.ingest import Ingesting
 from orchestrator.intake import QuestionInput, as_request
+from orchestrator.keeping import Keeping
 from orchestrator.local.state import connection
 from orchestrator.outage import Outage
-from orchestrator.retry import Retried, Retrying, checked_changes, job_or_batch
+from orchestrator.retry import Retrying, job_or_batch
 from orchestrator.searching import Searching
 from orchestrator.sessions import KeptSession
 from orchestrator.submitting import Submitter
@@ -31,7 +32,6 @@ from shared.jobs.reader import PAST_TIME_S, readable
 from shared.jobs.tables import Tables
 from shared.jobs.tenant_scope import TenantScope, no_such_batch
 from shared.models import Answer, JobEvent, JobRequest, JobStatus
-from shared.models.degraded import OnOutage
 from shared.models.enumeration import ListRow
 from shared.models.find import FindResult, SessionResult
 from shared.models.request import Session
@@ -43,7 +43,7 @@ from shared.tenants import bound_tenant, tenant_name
 _POLL_S = 0.2
 
 
-class Ramify(Batching):
+class Ramify(Batching, Keeping):
     """A client of one Ramify: the running embedded stack, or the Redis that the settings name.
 
     `tenant` binds it: what it submits is that tenant's, and jobs, batches and dead letters of others are not found.
@@ -155,9 +155,9 @@ class Ramify(Batching):
         when no leaf has answered; NotRunningError when the merge pool, which makes that, does not answer.
         """
         with self._own_job(job_id):
-            answer = self._reader.answer(job_id)
+            answer, known = self._reader.answer(job_id), self._reader.statuses([job_id])
             if answer is not None:
-                return answer
+                return answer.model_copy(update={"stale": known[0].stale}) if known else answer
             status = self._reader.status(job_id)
         if partial:
             return early_answer(self._app, self.settings, status)
@@ -219,29 +219,6 @@ class Ramify(Batching):
         with self._own_job(job_id):
             self._reader.status(job_id)  # says what is wrong
             return bool(self._jobs.endings.stop([job_id], state, reason, unknown=True))
-
-    def retry(
-        self,
-        id_: str,
-        *,
-        degraded: bool = False,
-        deadline_s: float | None = None,
-        queue_limit_s: float | None = None,
-        on_outage: str | None = None,
-    ) -> Retried:
-        """Try an ended job, or the jobs of an ended batch, again: what is missing runs, under a new id.
-
-        `degraded`: of the answers that were made without something, that part runs again, and nothing else is tried.
-        `deadline_s`, `queue_limit_s`, `on_outage`: of each new job; None: as the old one asked for, but a repair
-        waits for a server that fails.
-        Raises: NotFoundError, InputError for one of these that cannot be and when there is nothing to try again (yet),
-        LaneFullError.
-        """
-        outage = on_outage or (OnOutage.WAIT if degraded else None)
-        given = {"deadline_s": deadline_s, "queue_limit_s": queue_limit_s, "on_outage": outage}
-        retrying = Retrying(self._jobs, self._submitter, checked_changes(given), degraded=degraded)
-        with reachable(self.settings):
-            return job_or_batch(id_, retrying.job, retrying.batch, self._scope)
 
     @property
     def dead(self) -> DeadLetters:

@@ -6,7 +6,7 @@ It may be killed at any point: what it has not recorded is still pending, and th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from celery import Celery, Signature, chord
@@ -15,7 +15,9 @@ from orchestrator.planning.tree import MIN_CHILDREN
 from shared.contract import TaskMessage, TaskName
 from shared.errors import DamagedError, RamifyError
 from shared.jobs import Job, JobReader, JobStore
+from shared.jobs.endings import Again
 from shared.jobs.scripts import grown_branches
+from shared.jobs.stale import StaleAnswers
 from shared.models import LeafResult, LeafStatus, Node, NodeKind
 from shared.models.route import PlannerName, Route
 from shared.tasks.signatures import merge_signature, node_signature, send_chord, task_signature
@@ -44,7 +46,9 @@ class ResumedTree:
 
 
 def resumed_tree(
-    nodes: Mapping[str, Node], states: Mapping[str, str], again: frozenset[str] = frozenset()
+    nodes: Mapping[str, Node],
+    states: Mapping[str, str],
+    again: frozenset[str] = frozenset(),
 ) -> ResumedTree:
     """What of a tree holds and what has to run again; `states` are the leaves' and `again` nodes to be repaired. Pure.
 
@@ -96,8 +100,8 @@ def resume(run: TaskRun, app: Celery) -> bool:
     job, jobs = run.job, run.jobs
     if job.retry_of is None:
         return False
-    old, repairs = _planned_job(jobs, job)
-    if old is None or (found := _read_old(jobs, job, old, repairs=repairs)) is None:
+    old, again = _planned_job(jobs, job)
+    if old is None or (found := _read_old(jobs, job, old, again)) is None:
         return False
     jobs.route(job.id, found.route)
     _note_old(jobs, job.id, found)
@@ -111,9 +115,9 @@ def resume(run: TaskRun, app: Celery) -> bool:
     return True
 
 
-def _planned_job(jobs: JobStore, job: Job) -> tuple[Job | None, bool]:
-    """The newest job of the chain of retries that had been planned; whether one of the chain behind it is a repair."""
-    new_id, old_id, repairs = job.id, job.retry_of, False
+def _planned_job(jobs: JobStore, job: Job) -> tuple[Job | None, frozenset[Again]]:
+    """The newest job of the chain of retries that had been planned, and what those behind it run again of that."""
+    new_id, old_id, again = job.id, job.retry_of, frozenset[Again]()
     gone = f"What job {job.retry_of} had has expired: the question was planned anew."
     for back in range(_MAX_CHAIN):
         old = jobs.job(old_id) if old_id else None
@@ -121,16 +125,16 @@ def _planned_job(jobs: JobStore, job: Job) -> tuple[Job | None, bool]:
             if not back:
                 jobs.annotate(job.id, warnings=[gone])
             break
-        repairs = repairs or jobs.retries.is_repair(old.id, new_id)
+        again |= {jobs.retries.again(old.id, new_id)}
         if old.request.tenant != job.request.tenant or not old.terminal:
             raise RamifyError(f"job {old.id} cannot be tried again here: it is another tenant's, or has not ended")
         if jobs.leaf_states(old.id):
-            return old, repairs
+            return old, again
         if JobReader(jobs.client).status(old.id).leaves_total:
             jobs.annotate(job.id, warnings=[gone])
             break
         new_id, old_id = old.id, old.retry_of
-    return None, repairs
+    return None, again
 
 
 def resumed(
@@ -153,6 +157,17 @@ def resumed(
     return None if TaskName.PLAN_JOB in degraded and (repairs or not tree.kept) else tree
 
 
+def without_stale(
+    nodes: Mapping[str, Node], states: Mapping[str, str], stale: Collection[str]
+) -> tuple[dict[str, Node], dict[str, str]]:
+    """A tree and the states of its leaves as if the `stale` ones had not ended. Pure.
+
+    What the second round had added is not of it: it closed the gaps of what was found then.
+    """
+    kept = {name: node for name, node in nodes.items() if node.gap is None}
+    return kept, {name: state for name, state in states.items() if name in kept and name not in stale}
+
+
 def _is_lost_leaf(node: Node | None, states: Mapping[str, str]) -> bool:
     return node is not None and node.kind is NodeKind.LEAF and states.get(node.id) != LeafStatus.DONE
 
@@ -168,7 +183,7 @@ class _OldJob:
     degraded: Mapping[str, tuple[str, ...]]
 
 
-def _read_old(jobs: JobStore, job: Job, old: Job, *, repairs: bool) -> _OldJob | None:
+def _read_old(jobs: JobStore, job: Job, old: Job, again: Collection[Again]) -> _OldJob | None:
     try:
         route, nodes, results = jobs.routed(old.id), jobs.nodes(old.id), jobs.results(old.id)
         degraded = JobReader(jobs.client).status(old.id).degraded_at
@@ -179,8 +194,17 @@ def _read_old(jobs: JobStore, job: Job, old: Job, *, repairs: bool) -> _OldJob |
         jobs.annotate(job.id, warnings=[warning])
         return None
     states = {name: result.status.value for name, result in results.items()}
-    tree = resumed(route, nodes, states, degraded, repairs=repairs)
+    if Again.STALE in again:
+        nodes, states = without_stale(nodes, states, _stale_leaves(jobs, old.id, results))
+    tree = resumed(route, nodes, states, degraded, repairs=Again.DEGRADED in again)
     return None if tree is None or route is None else _OldJob(old.id, route, tree, results, degraded)
+
+
+def _stale_leaves(jobs: JobStore, job_id: str, results: Mapping[str, LeafResult]) -> frozenset[str]:
+    """The leaves that changed documents touch; those of which nothing was kept (`jobs.keep`) are run again, too."""
+    marks = StaleAnswers(jobs.client, jobs.settings, jobs.clock).marks([job_id]).get(job_id, ())
+    lost = {name for name, leaf in results.items() if leaf.candidates and not leaf.hits}
+    return frozenset(lost.union(*(mark.leaves for mark in marks)))
 
 
 def _note_old(jobs: JobStore, job_id: str, old: _OldJob) -> None:

@@ -18,7 +18,7 @@ from orchestrator.submitting import Submitter
 from orchestrator.taken_over import TakenOver, taken_over
 from shared.errors import BatchCancelledError, InputError, LaneFullError, NotFoundError, RamifyError
 from shared.jobs import JobStore, State, new_id
-from shared.jobs.endings import EndedJob
+from shared.jobs.endings import Again, EndedJob
 from shared.jobs.keys import id_time
 from shared.jobs.lines import NewLine, Page
 from shared.jobs.tenant_scope import TenantScope, no_such_job
@@ -72,20 +72,22 @@ def checked_changes(given: Mapping[str, object]) -> dict[str, object]:
 class Retrying:
     """Makes the new jobs, with `changes` of the old ones' requests (fields).
 
-    `degraded`: of answers that were made without something, that part runs again; else of what has no complete answer.
+    `again`: what of the old ones runs again.
     Every method may raise redis.exceptions.RedisError.
     """
+
+    #: What a person calls to try the rest.
+    command = "retry"
 
     def __init__(
         self,
         jobs: JobStore,
         submitter: Submitter,
         changes: Mapping[str, object] | None = None,
-        *,
-        degraded: bool = False,
+        again: Again = Again.MISSING,
     ) -> None:
         self._jobs, self._submitter, self._changes = jobs, submitter, dict(changes or {})
-        self._degraded = degraded
+        self._again = again
 
     def job(self, job_id: str, tenant: str | None = None) -> Retried:
         """A new job for an ended one.
@@ -103,7 +105,7 @@ class Retrying:
         claim = _Claim(new_id(), old.retried_as, request)
         if request.ingest is not None:
             claim = replace(claim, request=self._jobs.ingests.again(claim.new, job_id, request))
-        if not self._jobs.retries.claim({job_id: (claim.new, claim.before)}, repairs=self._degraded):
+        if not self._jobs.retries.claim({job_id: (claim.new, claim.before)}, self._again):
             raise _already_retried(job_id, job_id)
         _, full = self._submitter.submit([(claim.new, claim.request)], {claim.new: job_id})
         self._settle({job_id: claim}, [] if full else [job_id])
@@ -113,7 +115,7 @@ class Retrying:
 
     def _taken_over(self, job_ids: Iterable[str]) -> TakenOver:
         """What the retries of these jobs need not do again."""
-        return sum(taken_over(self._jobs, job_ids, repairs=self._degraded).values(), TakenOver())
+        return sum(taken_over(self._jobs, job_ids, self._again).values(), TakenOver())
 
     def _made(self, made: Retried, over: TakenOver) -> Retried:
         """With what is saved."""
@@ -142,13 +144,13 @@ class Retrying:
 
     def _wanted(self, old: EndedJob) -> bool:
         """Whether this retry is for such a job."""
-        return (old.state is State.DONE and bool(old.degraded)) if self._degraded else not old.complete
+        return (old.state is State.DONE and bool(old.degraded)) if self._again is Again.DEGRADED else not old.complete
 
     def _unwanted(self, old: EndedJob) -> str:
         """Why not, as a sentence."""
         if old.state is not State.DONE:
             return f"it ended {old.state.value}, without an answer that could be repaired: `ramify retry {old.job_id}`"
-        if self._degraded:
+        if self._again is Again.DEGRADED:
             return f"nothing was left out of its answer: `ramify result {old.job_id}` shows it"
         if old.degraded:
             return f"it is complete, but degraded ({old.degraded}): `ramify retry --degraded {old.job_id}` repairs it"
@@ -179,39 +181,63 @@ class Retrying:
         if status.open:
             fix = f"{status.open} of its jobs are still open: wait for them, or `ramify cancel {batch_id}` first"
             raise InputError("batch id", batch_id, fix)
-        new, taken, read, over = new_id(), 0, 0, TakenOver()
-        for page in pages(self._unanswered(batch_id)):
+        limits = Budget(**(status.budget or Budget()).limits())
+
+        def opened(new: str) -> None:
+            self._jobs.batches.open(
+                new, limits, BatchSource(name=status.source), tenant=status.tenant, retry_of=batch_id,
+                webhook=self._jobs.batches.webhook(batch_id),
+            )  # fmt: skip
+
+        new = new_id()
+        try:
+            made = self._filled(new, opened, self._unanswered(batch_id), batch_id)
+        except LaneFullError:
+            self._jobs.retries.link_batch(new, batch_id, self._again)
+            raise
+        if made is None:
+            raise InputError("batch id", batch_id, self._nothing_left(status))
+        self._jobs.retries.link_batch(new, batch_id, self._again)
+        left = 0 if self._again is not Again.MISSING else self._repairable(status)
+        return made.model_copy(update={"degraded": left})
+
+    def _filled(
+        self,
+        new: str,
+        opened: Callable[[str], None],
+        wanted: Iterable[tuple[LineRecord, EndedJob, JobRequest]],
+        of: str,
+    ) -> Retried | None:
+        """The new batch of what is wanted, which is opened with its first page; None where there is nothing.
+
+        Raises: LaneFullError after a part of them.
+        """
+        taken, read, over = 0, 0, TakenOver()
+        for page in pages(wanted):
             if not read:
-                limits = Budget(**(status.budget or Budget()).limits())
-                self._jobs.batches.open(
-                    new, limits, BatchSource(name=status.source), tenant=status.tenant, retry_of=batch_id,
-                    webhook=self._jobs.batches.webhook(batch_id),
-                )  # fmt: skip
+                opened(new)
             more, why = self._add_page(new, read, page)
             taken, read = taken + more, page[-1][0].number
             over += self._taken_over(old.job_id for _, old, _ in page)
             if why:
-                self._jobs.retries.link_batch(new, batch_id, repairs=self._degraded)
                 held = f"batch {new} has {taken} jobs" if taken else "no job was taken"
-                raise LaneFullError(f"{why}; {held}: `ramify retry {batch_id}` again takes the others", [])
+                raise LaneFullError(f"{why}; {held}: `ramify {self.command} {of}` again takes the others", [])
         if not taken:
-            raise InputError("batch id", batch_id, self._nothing_left(status))
+            return None
         self._jobs.batches.close(new)
-        self._jobs.retries.link_batch(new, batch_id, repairs=self._degraded)
-        left = 0 if self._degraded else self._repairable(status)
-        return self._made(Retried(batch_id=new, retry_of=batch_id, jobs=taken, degraded=left), over)
+        return self._made(Retried(batch_id=new, retry_of=of, jobs=taken), over)
 
     def _repairable(self, status: BatchStatus) -> int:
         """How many of a batch's answers are degraded, and are neither repaired nor tried again yet."""
         if not status.degraded:
             return 0
-        repair = Retrying(self._jobs, self._submitter, degraded=True)
+        repair = Retrying(self._jobs, self._submitter, again=Again.DEGRADED)
         return sum(1 for _ in repair._unanswered(status.batch_id))
 
     def _nothing_left(self, status: BatchStatus) -> str:
         """Why no job of a batch is tried again."""
         newest = f": `ramify why {status.retried_as}` says how far that is" if status.retried_as else ""
-        if self._degraded:
+        if self._again is Again.DEGRADED:
             return f"none of its answers is degraded, or all that are were tried again already{newest}"
         fix = "none of its jobs is left to be tried again: all are answered, or tried again already"
         left = self._repairable(status)
@@ -248,7 +274,7 @@ class Retrying:
         """Enter a page of lines. How many jobs were taken, and what kept the others out."""
         wanted = {old.job_id: _Claim(new_id(), old.retried_as, request) for _, old, request in page}
         links = {old: (claim.new, claim.before) for old, claim in wanted.items()}
-        won = frozenset(self._jobs.retries.claim(links, repairs=self._degraded))
+        won = frozenset(self._jobs.retries.claim(links, self._again))
         claimed = {old: claim for old, claim in wanted.items() if old in won}
         lines = list[NewLine]()
         for line, old, request in page:

@@ -6,12 +6,14 @@ from collections.abc import Iterable, Mapping
 
 from pydantic import Field
 
-from orchestrator.resume import resumed
+from orchestrator.resume import resumed, without_stale
 from shared.jobs import JobStore
 from shared.jobs.codec import text
+from shared.jobs.endings import Again
 from shared.jobs.fields import damaged
 from shared.jobs.keys import JobKeys
 from shared.jobs.reader import degraded_at
+from shared.jobs.stale import marks_in
 from shared.models import Cost, Node
 from shared.models.base import Model
 from shared.models.route import Route
@@ -35,8 +37,8 @@ class TakenOver(Model):
         )
 
 
-def taken_over(jobs: JobStore, job_ids: Iterable[str], *, repairs: bool) -> dict[str, TakenOver]:
-    """By old job, read in one round trip. `repairs`: what was made without something runs again."""
+def taken_over(jobs: JobStore, job_ids: Iterable[str], again: Again) -> dict[str, TakenOver]:
+    """By old job, read in one round trip. `again`: what of them the new ones run."""
     wanted = list(job_ids)
     with jobs.client.pipeline(transaction=False) as pipe:
         for job_id in wanted:
@@ -49,13 +51,11 @@ def taken_over(jobs: JobStore, job_ids: Iterable[str], *, repairs: bool) -> dict
     for job_id, *stored in zip(wanted, rows[::3], rows[1::3], rows[2::3], strict=True):
         fields, nodes, leaves = stored
         readable = damaged(*stored) is None
-        found[job_id] = _of_job(fields, nodes, leaves, repairs=repairs) if readable else TakenOver()
+        found[job_id] = _of_job(fields, nodes, leaves, again) if readable else TakenOver()
     return found
 
 
-def _of_job(
-    job: Mapping[bytes, bytes], raw: Iterable[bytes], leaves: Mapping[bytes, bytes], *, repairs: bool
-) -> TakenOver:
+def _of_job(job: Mapping[bytes, bytes], raw: Iterable[bytes], leaves: Mapping[bytes, bytes], again: Again) -> TakenOver:
     """Nothing, where the tree cannot be read: the retry plans anew then. Nor of an ingest, which has no leaves."""
     if b"ingest:files" in job:
         return TakenOver()
@@ -67,7 +67,9 @@ def _of_job(
     except (KeyError, ValueError):
         return TakenOver(leaves_total=total)
     degraded = degraded_at(fields)
-    tree = resumed(route, nodes, states, degraded, repairs=repairs)
+    if again is Again.STALE:
+        nodes, states = without_stale(nodes, states, {leaf for mark in marks_in(fields) for leaf in mark.leaves})
+    tree = resumed(route, nodes, states, degraded, repairs=again is Again.DEGRADED)
     if tree is None:
         return TakenOver(leaves_total=total)
     saved = dict.fromkeys(Cost.model_fields, 0)

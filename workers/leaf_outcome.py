@@ -10,11 +10,13 @@ from shared.contract import TaskName
 from shared.models import Cost, LeafResult, LeafStatus, Node, SearchResult
 from shared.models.degraded import Degradation
 from shared.providers.fallbacks import note_reason
+from shared.store.base import DENSE, SPARSE, TRIGRAM
 from shared.tasks.task_run import TaskRun
 from workers.search.leaf import leaf_result_limit
 from workers.search.variants import VARIANT, merge_variants
 from workers.shown_hits import leaf_kind_share, shown_hits
 
+_ARMS = (SPARSE, DENSE, TRIGRAM)
 #: What a leaf goes without whose last task fails.
 _WITHOUT = {
     TaskName.RERANK_LEAF.value: Degradation.RERANK_UNAVAILABLE,
@@ -48,8 +50,17 @@ def record_found(  # noqa: PLR0913 - as `TaskRun.record_leaf`
         index_version=found.index_version,
         reranker=found.reranked_by,
         verdict=found.verdict,
+        floor=floor_of(found, settings.multi_query.candidates_per_query),
     )
     run.record_leaf(result, cost, warnings, last=last)
+
+
+def floor_of(found: SearchResult, most: int) -> dict[str, float]:
+    """Of each arm the lowest score among the candidates; none where there were fewer than `most`."""
+    if len(found.hits) < most:
+        return {}
+    scores = [(arm, hit.parts[arm]) for hit in found.hits for arm in _ARMS if arm in hit.parts]
+    return {arm: min(score for name, score in scores if name == arm) for arm in dict.fromkeys(arm for arm, _ in scores)}
 
 
 def leaf_failed(run: TaskRun, reason: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -154,12 +155,18 @@ def jobs(  # noqa: PLR0913 - the signature is the command line
         bool | None,
         typer.Option("--degraded/--not-degraded", help="Only answers made without something, or none such."),
     ] = None,
+    stale: Annotated[
+        bool, typer.Option("--stale", help="Only answers whose documents have changed, stale for longest first.")
+    ] = False,
     tenant: options.OfTenant = None,
     json: options.Json = False,
 ) -> None:
     """List the newest jobs, newest first."""
+    if stale and (state or batch or degraded is not None):
+        raise InputError("--stale", "beside --state, --batch or --degraded", "give it alone")
     with invocation_of(ctx).client(tenant) as client:
-        found = client.jobs(limit, state=state, batch=batch, degraded=degraded)
+        every = partial(client.jobs, limit, state=state, batch=batch, degraded=degraded)
+        found = client.stale_jobs(limit) if stale else every()
         if found.cut:
             streams.warn("only the newest 100,000 jobs were looked at: there may be more")
     if json:
@@ -168,7 +175,7 @@ def jobs(  # noqa: PLR0913 - the signature is the command line
         from orchestrator.cli.render.tables import draw_jobs
 
         streams.show(draw_jobs(found, time.time()))
-    elif state or batch or degraded is not None:
+    elif state or batch or stale or degraded is not None:
         streams.note("no job of these")
     else:
         streams.note("no jobs yet: `ramify ask QUESTION` makes one")
@@ -233,7 +240,7 @@ def retry(  # noqa: PLR0913 - the signature is the command line
         if wait:
             try:
                 streams.note(f"{made.retry_of} is tried again as {new_id}: {_taken_over(made)}")
-                code = _wait_for_retry(client, made, as_json=json)
+                code = wait_for_retry(client, made, as_json=json)
             except KeyboardInterrupt:
                 streams.note(f"{new_id} goes on: `ramify status {new_id} --watch` follows it")
                 code = streams.INTERRUPTED
@@ -266,7 +273,8 @@ def _taken_over(made: Retried) -> str:
     return f"{leaves}, which saves {counted(calls, 'call')}, {counted(tokens, 'token')}{money}"
 
 
-def _wait_for_retry(client: Ramify, made: Retried, *, as_json: bool) -> int:
+def wait_for_retry(client: Ramify, made: Retried, *, as_json: bool) -> int:
+    """Follow what a retry has made to its end, and show it. Returns the exit code."""
     from orchestrator.cli.follow import follow, follow_batch
     from orchestrator.cli.render.batches import draw_batch
 

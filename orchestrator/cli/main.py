@@ -25,6 +25,7 @@ from orchestrator.cli import (
     evaluate,
     jobs,
     mcp,
+    refresh,
     search,
     serve,
     stack,
@@ -125,7 +126,7 @@ _COMMANDS: tuple[tuple[str, tuple[Callable[..., None], ...]], ...] = (
     ("Stack", (stack.up, stack.down, serve.serve, mcp.mcp, stack.doctor, stack.config)),
     ("Corpus", (corpus.ingest, search.find, search.search, documents.show)),
     ("Questions", (ask.ask, ask.plan, ask.route, batch.batch, check.check)),
-    ("Jobs", (jobs.status, jobs.result, jobs.jobs, batch.batches, jobs.why, jobs.cancel, jobs.retry)),
+    ("Jobs", (jobs.status, jobs.result, jobs.jobs, batch.batches, jobs.why, jobs.cancel, jobs.retry, refresh.refresh)),
 )
 for panel, commands in _COMMANDS:
     for command in commands:

@@ -6,7 +6,8 @@ Quick to import: rich is loaded by the functions that return its `Text`.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from orchestrator.text_lines import one_line
@@ -18,9 +19,12 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from shared.models.route import Route
+    from shared.models.stale import StaleMark
 
 _CITATION = r"\[\d{1,3}\]"
 _HEADING = re.compile(r"#{1,6} +")
+#: Documents that a stale answer names.
+_MOST_MARKS = 3
 
 
 def duration(ms: float) -> str:
@@ -127,3 +131,20 @@ def pairs(rows: Mapping[str, RenderableType | str]) -> Table:
         if value:
             grid.add_row(name, plain(value) if isinstance(value, str) else value)
     return grid
+
+
+def when(seconds: float) -> str:
+    """A time for people, in UTC."""
+    try:
+        return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S} UTC"
+    except (ValueError, OverflowError, OSError):  # written by hand
+        return f"{seconds:g}"
+
+
+def stale_by(marks: Sequence[StaleMark]) -> str:
+    """By which documents an answer is stale, and since when; the first of them by name."""
+    if not marks:
+        return ""
+    named = ", ".join(f"{mark.path} ({mark.by})" for mark in marks[:_MOST_MARKS])
+    more = f" and {len(marks) - _MOST_MARKS} more" if len(marks) > _MOST_MARKS else ""
+    return f"since {when(marks[0].since)}: {named}{more}"

@@ -50,7 +50,7 @@ def why_batch(store: JobStore, batch_id: str) -> BatchWhy:
         under_way=under_way, finished=status.finished, known_open=status.known_open, outcomes=status.outcomes(),
         reasons=status.reasons, expiring=expiring, postponed=len(postponed), eta_s=eta, slowest=slowest, error=error,
         providers=providers, faults=tuple(faults), budget=status.budget, retry_of=status.retry_of,
-        retried_as=status.retried_as, retries=status.retries, repairs=status.repairs,
+        retried_as=status.retried_as, retries=status.retries, repairs=status.repairs, refreshes=status.refreshes,
     )  # fmt: skip
 
 
@@ -166,7 +166,9 @@ def _ended(status: BatchStatus, error: CommonError | None) -> tuple[str, str]:
         said.append(f"It is tried again as {' and '.join(status.retries)}.")
     if status.repairs:
         said.append(f"Its degraded answers are made again as {' and '.join(status.repairs)}.")
-    if status.retried_as and not (status.retries or status.repairs):  # as an older release wrote it
+    if status.refreshes:
+        said.append(f"Its stale answers are made again as {' and '.join(status.refreshes)}.")
+    if status.retried_as and not (status.retries or status.repairs or status.refreshes):  # as an older release wrote it
         said.append(f"It is tried again as {status.retried_as}.")
     if unanswered and status.repairs and not status.retries:
         said.append(f"`{retry}` tries again what has no complete answer.")

@@ -235,7 +235,7 @@ def _status(batch_id: str, raw: Mapping[str, object], now: float) -> BatchStatus
         **{name: fields.number(name, 0.0) or None for name in ("closed_at", "cancelled_at")},
         source=_source(fields.text("source")).name,
         **{name: fields.text(name) or None for name in ("tenant", "retry_of", "retried_as")},
-        **{name: tuple(filter(None, fields.text(name).split(","))) for name in ("retries", "repairs")},
+        **{name: tuple(filter(None, fields.text(name).split(","))) for name in ("retries", "repairs", "refreshes")},
     )  # fmt: skip
 
 

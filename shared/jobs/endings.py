@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from itertools import islice
 
 from redis import Redis
@@ -20,7 +21,7 @@ from shared.settings import Settings
 
 _PAGE = 500
 _FIELDS = ("state", "lane", "tenant", "leaves_total")
-_RETRY_FIELDS = ("state", "partial", "tenant", "retried_as", "request", "degraded")
+_RETRY_FIELDS = ("state", "partial", "tenant", "retried_as", "request", "degraded", "stale")
 _STATES, _LANES = frozenset(State), frozenset(Lane)
 
 
@@ -93,12 +94,28 @@ class Endings:
                 damaged(reply)
 
 
+class Again(StrEnum):
+    """What a new job runs of an old one: what has no answer, besides what was degraded, or besides what is stale.
+
+    The value is the field of a batch in which the new batches stand.
+    """
+
+    MISSING = "retries"
+    DEGRADED = "repairs"
+    STALE = "refreshes"
+
+    @property
+    def link(self) -> str:
+        """The field of the old job that names the new one; "" where only `retried_as` does."""
+        return {Again.DEGRADED: "repaired_by", Again.STALE: "refreshed_by"}.get(self, "")
+
+
 @dataclass(frozen=True)
 class EndedJob:
     """What a retry must know of a job.
 
     `request` is JSON; `retried_as` the job that tried it again last, or empty; `degraded` why it was made without
-    something, as it is stored.
+    something, as it is stored; `stale`: what its answer rests on has changed.
     """
 
     job_id: str
@@ -108,6 +125,7 @@ class EndedJob:
     retried_as: str
     request: str
     degraded: str = ""
+    stale: bool = False
 
     @property
     def open(self) -> bool:
@@ -131,25 +149,28 @@ class Retries:
         """These jobs in one round trip; those that are gone, or are no jobs, are left out."""
         wanted, found = list(job_ids), {}
         for job_id, row in zip(wanted, read_fields(self._client, wanted, _RETRY_FIELDS), strict=True):
-            state, partial, tenant, retried_as, request, degraded = row
+            state, partial, tenant, retried_as, request, degraded, stale = row
             if state in _STATES and request and tenant:
-                found[job_id] = EndedJob(job_id, State(state), partial == "1", tenant, retried_as, request, degraded)
+                old = (State(state), partial == "1", tenant, retried_as, request, degraded)
+                found[job_id] = EndedJob(job_id, *old, stale=stale not in {"", "0"})
         return found
 
-    def claim(self, links: Mapping[str, tuple[str, str]], *, repairs: bool = False) -> list[str]:
-        """Set the links of old jobs: old id -> (new id, link that was seen). `repairs`: see `is_repair`.
+    def claim(self, links: Mapping[str, tuple[str, str]], again: Again = Again.MISSING) -> list[str]:
+        """Set the links of old jobs: old id -> (new id, link that was seen). `again`: what the new ones run.
 
         Returns the old ids whose link was still the one seen.
         """
         with self._client.pipeline(transaction=False) as pipe:
             for old, (new, seen) in links.items():
-                self._run("claim_retry", [JobKeys(old).job], [new, seen, int(repairs)], client=pipe)
+                self._run("claim_retry", [JobKeys(old).job], [new, seen, again.link], client=pipe)
             won = pipe.execute() if links else []
         return [old for old, mine in zip(links, won, strict=True) if mine]
 
-    def is_repair(self, old: str, new: str) -> bool:
-        """True when the job `new` runs again what `old` was made without, besides what it lacks."""
-        return self._client.hget(JobKeys(old).job, "repaired_by") == new.encode()
+    def again(self, old: str, new: str) -> Again:
+        """What the job `new` runs again of `old`."""
+        links = (Again.DEGRADED, Again.STALE)
+        found = self._client.hmget(JobKeys(old).job, [one.link for one in links])
+        return next((one for one, by in zip(links, found, strict=True) if by == new.encode()), Again.MISSING)
 
     def announce(self, news: Mapping[str, str]) -> None:
         """Add an event to old jobs with the id of the job that tries each again: new id -> old id."""
@@ -159,9 +180,9 @@ class Retries:
                 self._run("retried", [keys.job, keys.events], [jobs.ttl_s, jobs.max_events, new], client=pipe)
             pipe.execute()
 
-    def link_batch(self, new: str, old: str, *, repairs: bool) -> None:
-        """Note at batch `old` that `new` tries its jobs again. `repairs`: those that are degraded."""
-        self._run("link_batch", [BatchKeys(old).batch], [new, "repairs" if repairs else "retries"])
+    def link_batch(self, new: str, old: str, again: Again) -> None:
+        """Note at batch `old` that `new` tries its jobs again, and which."""
+        self._run("link_batch", [BatchKeys(old).batch], [new, again.value])
 
     def record_resumed(self, job_id: str, old: str, leaves: int, total: int) -> None:
         """Note that a job has taken over `leaves` of the `total` leaves of `old`."""

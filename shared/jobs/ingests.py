@@ -25,7 +25,7 @@ from shared.jobs.note import Note
 from shared.jobs.scripts import Scripts
 from shared.models import DocumentOutcome, DocumentStatus, JobRequest
 from shared.models.base import Model
-from shared.models.ingest import HandedOver, IngestCounts, IngestItem, IngestReport, IngestRequest
+from shared.models.ingest import CHANGING, HandedOver, IngestCounts, IngestItem, IngestReport, IngestRequest
 from shared.settings import Settings
 from shared.settings.path_key import is_sealed, path_key, seal
 
@@ -63,6 +63,8 @@ class ItemDone:
     read: int = 0
     parts: Sequence[IngestItem] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
+    #: Kept answers that it has made stale.
+    stale: int = 0
     #: It was given up, and its report says why.
     gave_up: bool = False
 
@@ -72,6 +74,7 @@ class ItemDone:
         for outcome in self.report.outcomes:
             found[outcome.status.value] += 1
             found["chunks"] += outcome.chunks
+        found["stale"] += self.stale
         found.update({f"{_PART}{name}": round(1_000_000 * seconds) for name, seconds in self.seconds.items()})
         return {name: number for name, number in found.items() if number}
 
@@ -265,6 +268,16 @@ class Ingests:
             for _, entries in reply or []
             for entry_id, fields in entries
         ]
+
+    def changed(self, job_id: str) -> dict[str, str]:
+        """Id -> path of the documents that it has added, changed or removed, by the reports that are kept."""
+        reports: Any = self._client.xrange(IngestKeys(job_id).outcomes)
+        outcomes = (one for _, fields in reports for one in codec.unpack(fields[b"report"], IngestReport).outcomes)
+        return {one.doc_id: one.path for one in outcomes if one.doc_id and one.status in CHANGING}
+
+    def redriven(self, job_id: str) -> bool:
+        """Whether work of it was sent again, so that some may have been done twice and told once."""
+        return self._client.hexists(JobKeys(job_id).job, "redriven")
 
     def counts(self, job_id: str) -> IngestCounts:
         """How far a job is."""

@@ -157,6 +157,21 @@ def batch_idempotency(tenant: str | None, key: str) -> str:
     return f"{PREFIX}:idem_batch:{tenant or ''}:{hashlib.sha256(key.encode()).hexdigest()[:32]}"
 
 
+def stale_answers(tenant: str) -> str:
+    """Sorted set: ids of a tenant's answers that are stale -> since when."""
+    return f"{PREFIX}:stale:{tenant}"
+
+
+def changed_documents(tenant: str) -> str:
+    """Sorted set: ids of a tenant's documents -> when an ingest changed or removed them last."""
+    return f"{PREFIX}:changed:{tenant}"
+
+
+def late_answers(tenant: str) -> str:
+    """Set: ids of a tenant's jobs that were under way when documents changed, to be held against these at their end."""
+    return f"{PREFIX}:late:{tenant}"
+
+
 def _types_of_lane(lane: Lane) -> dict[str, str]:
     own = AdmissionKeys(lane.value)
     hashes = dict.fromkeys((own.counts, own.held, own.deficit), "hash")
@@ -166,6 +181,7 @@ def _types_of_lane(lane: Lane) -> dict[str, str]:
 declare(
     {RECENT: "zset", BATCHES: "zset", ACTIVE: "zset", INGEST_ROOTS: "hash", f"{PREFIX}:idem:*": "string"}
     | {f"{PREFIX}:idem_batch:*": "string", TotalKeys.jobs: "hash", TotalKeys.runs: "hash"}
+    | {f"{PREFIX}:stale:*": "zset", f"{PREFIX}:changed:*": "zset", f"{PREFIX}:late:*": "set"}
     | {AdmissionKeys.under_way: "hash", AdmissionKeys.latest_taken: "hash"}
     | dict.fromkeys((WebhookKeys.ended, WebhookKeys.endpoints, WebhookKeys.due), "zset")
     | dict.fromkeys((f"{WebhookKeys.waiting}*", f"{WebhookKeys.log}*"), "zset")

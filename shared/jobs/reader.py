@@ -19,6 +19,7 @@ from shared.jobs.fields import Fields, damage_named, damaged, stored
 from shared.jobs.hit_blobs import unpack_answer
 from shared.jobs.ingests import ingest_counts
 from shared.jobs.keys import JobKeys, id_time
+from shared.jobs.stale import MARK, marks_in
 from shared.jobs.states import TERMINAL
 from shared.jobs.tenant_scope import no_such_job
 from shared.jobs.work import read_work
@@ -176,6 +177,7 @@ def _status(job_id: str, raw: Mapping[str, object], warnings: tuple[str, ...]) -
         degraded=codes(fields.text("degraded")),
         degraded_at=degraded_at({name: fields.text(name) for name in raw}),
         verdicts=codes(fields.text("verdicts")),
+        stale=marks_in({name: fields.text(name) for name in raw if name.startswith(MARK)}),
         cost=Cost(**{name: max(0, fields.whole(f"cost:{name}")) for name in Cost.model_fields}),
         budget=_budget(raw, faults),
         ingest=ingest_counts(fields, raw) if "ingest:files" in raw else None,

@@ -15,6 +15,7 @@ from shared.models.hits import LeafResult, MergedHit
 from shared.models.plan import Node
 from shared.models.request import TenantName
 from shared.models.route import Route
+from shared.models.stale import StaleMark
 from shared.models.support import AnswerSentence, Citation, SupportReport
 from shared.models.verdicts import Contradiction, StaleSource
 
@@ -116,6 +117,9 @@ class Answer(Model):
         default=None, description='"nothing relevant": no leaf reached rerank.min_relevance; "no retrieval needed"'
     )
     verdicts: tuple[str, ...] = Field(default=(), description="codes of `AnswerVerdict`")
+    stale: tuple[StaleMark, ...] = Field(
+        default=(), description="documents that it is stale by, as it is shown: the stored answer has none"
+    )
     route: Route | None = None
     retrieval: bool = True
     warnings: tuple[str, ...] = ()

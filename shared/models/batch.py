@@ -88,6 +88,7 @@ class LineReport(Model):
     outcome: str | None = None
     reasons: tuple[str, ...] = ()
     verdicts: tuple[str, ...] = ()
+    stale: int = Field(default=0, description="documents that its answer is stale by")
     question: str = ""
     leaves_done: int = 0
     leaves_failed: int = 0

@@ -267,6 +267,9 @@ class LeafResult(Model):
     index_version: int = 0
     reranker: str | None = None
     verdict: str | None = None
+    floor: dict[str, float] = Field(
+        default_factory=dict, description="arm -> the score of its last candidate; none where it found all there was"
+    )
 
 
 class Source(Model):

@@ -126,8 +126,9 @@ class DocumentStatus(StrEnum):
     FAILED = "failed"
 
 
-#: Of documents whose chunks were written.
+#: Of documents whose chunks were written; of those after which the corpus is another one.
 WRITTEN = frozenset({DocumentStatus.ADDED, DocumentStatus.CHANGED})
+CHANGING = WRITTEN | {DocumentStatus.REMOVED}
 
 
 class DocumentOutcome(Model):
@@ -199,6 +200,7 @@ class IngestCounts(Model):
     removed: int = 0
     failed: int = 0
     chunks: int = 0
+    stale: int = Field(default=0, description="kept answers that it has made stale")
     parts: dict[str, float] = Field(default_factory=dict)
 
     @property

@@ -10,6 +10,7 @@ from shared.models.base import Model
 from shared.models.cost import Cost, Spending
 from shared.models.ingest import IngestCounts
 from shared.models.route import Route
+from shared.models.stale import StaleMark
 
 
 class Postponement(Model):
@@ -61,6 +62,7 @@ class JobStatus(Model):
     degraded: tuple[str, ...] = ()
     degraded_at: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     verdicts: tuple[str, ...] = Field(default=(), description="codes of `AnswerVerdict`, of an answer that is there")
+    stale: tuple[StaleMark, ...] = Field(default=(), description="documents that its answer is stale by")
     postponed: dict[str, Postponement] = Field(default_factory=dict)
     cost: Cost = Cost()
     budget: Spending | None = None
@@ -89,9 +91,9 @@ class BatchStatus(Model):
     `cancelled`. `known_open`: known jobs that have not ended. `reasons`: how many ended jobs of any outcome carry each.
     `source`: the file that it was read from; `closed_at`: when all of it had been read, None while that goes on or when
     it was cut off; `cancelled_at`: when it was cancelled before that, and took no more lines. `retried_as` is the
-    newest of `retries` and `repairs`: the batches that try again what has no complete answer, and what is degraded,
-    oldest first. `tenant`: whose it is; None when a client of all tenants has opened it. `postponed`: open jobs that
-    wait for a server, `waits_for` that wait of them which ends first.
+    newest of `retries`, `repairs` and `refreshes`: the batches that try again what has no complete answer, is degraded,
+    or is stale, oldest first. `tenant`: whose it is; None when a client of all tenants has opened it. `postponed`:
+    open jobs that wait for a server, `waits_for` that wait of them which ends first.
     """
 
     batch_id: str
@@ -124,6 +126,7 @@ class BatchStatus(Model):
     retried_as: str | None = None
     retries: tuple[str, ...] = ()
     repairs: tuple[str, ...] = ()
+    refreshes: tuple[str, ...] = ()
 
     @property
     def terminal(self) -> bool:
@@ -285,7 +288,7 @@ class BatchWhy(Model):
 
     `outcomes` are the jobs by outcome, open ones among them; `reasons`: as in its status. `expiring`: about
     how many of the waiting ones will have waited for too long before their turn comes; `eta_s` is of the others.
-    `postponed`: how many of those under way wait for a server. `retries`, `repairs`: as in its status.
+    `postponed`: how many of those under way wait for a server. `retries`, `repairs`, `refreshes`: as in its status.
     """
 
     batch_id: str
@@ -311,6 +314,7 @@ class BatchWhy(Model):
     retried_as: str | None = None
     retries: tuple[str, ...] = ()
     repairs: tuple[str, ...] = ()
+    refreshes: tuple[str, ...] = ()
 
 
 class DeadLetter(Model):

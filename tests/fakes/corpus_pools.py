@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -32,12 +32,16 @@ class Pools:
         self.indexer = cache(lambda tenant: Indexer(self.store(tenant), None, settings))
         self.answers: dict[str, Answer] = {}
         self.ingests: list[IngestResult] = []
+        self.checked: dict[str, str] = {}
+
+    def _check(self, _: str, changed: Mapping[str, str]) -> None:
+        self.checked.update(changed)
 
     def send_task(self, name: str, args: tuple[Any], **_: object) -> EagerResult:
         replies: dict[str, Callable[[dict[str, Any]], Model]] = {
             TaskName.SEARCH_DOCUMENTS: partial(documents_reply, self.store),
             TaskName.SEARCH_PASSAGE: partial(passage_reply, self.store),
-            TaskName.INDEX_REMOVE: partial(remove_reply, self.indexer),
+            TaskName.INDEX_REMOVE: partial(remove_reply, self.indexer, check=self._check),
         }
         return EagerResult("1", replies[name](*args).model_dump_json(), "SUCCESS")
 

@@ -200,6 +200,7 @@ def test_given_a_folder_when_removed_then_its_documents_are_gone_and_the_others_
     assert sorted(one.path for one in chosen) == ["notes/lines.jsonl#q1", "notes/old/pumps.md"]
     assert [one.path for one in pools.corpus().chosen(["Report"])] == ["notes/report.pdf"]
     assert {outcome.path for outcome in pools.corpus().remove(chosen)} == {one.path for one in chosen}
+    assert set(pools.checked.values()) == {one.path for one in chosen}, "kept answers are held against them"
     assert pools.corpus().overview().documents == 3
     with pytest.raises(NotFoundError):
         pools.corpus().document("notes/old/pumps.md")

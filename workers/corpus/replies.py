@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pydantic import ValidationError
@@ -46,14 +46,20 @@ def passage_reply(store_of: Callable[[str], ChunkStore], raw: dict[str, Any]) ->
         return PassageReply(error=str(error))
 
 
-def remove_reply(indexer_of: Callable[[str], Indexer], raw: dict[str, Any]) -> RemoveReply:
-    """Remove documents, and at the end do what an ingest does at its end: directories, links, backlinks."""
+def remove_reply(
+    indexer_of: Callable[[str], Indexer], raw: dict[str, Any], check: Callable[[str, Mapping[str, str]], object]
+) -> RemoveReply:
+    """Remove documents, and at the end do what an ingest does at its end: directories, links, backlinks.
+
+    `check` holds kept answers against what was removed.
+    """
     try:
         request = RemoveRequest.model_validate(raw)
         indexer = indexer_of(request.tenant)
         outcomes = indexer.remove_documents(request.doc_ids)
         for namespace in request.namespaces if request.last else ():
             indexer.finish(namespace=namespace)
+        check(request.tenant, {one.doc_id: one.path for one in outcomes})
         return RemoveReply(outcomes=tuple(outcomes))
     except (RamifyError, ValidationError) as error:
         return RemoveReply(error=str(error))

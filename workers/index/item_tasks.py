@@ -2,32 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from celery import Celery
 
 from shared.errors import RamifyError
-from shared.jobs import codec
+from shared.jobs import State, codec
 from shared.jobs.ingests import FIRST, ItemDone
 from shared.models import Cost, DocumentOutcome, DocumentStatus, Lane
 from shared.models.ingest import HandedOver, IngestItem, IngestReport
+from shared.models.stale import StaleCheck
 from shared.models.status import DeadLetter
 from shared.providers.lanes import in_lane
 from shared.tasks.signatures import send_turn
 from shared.tasks.task_run import TaskRun, fail_job
 from workers.index.items import first_document, path_of, walk, work
-from workers.index.pipeline import Indexer, timings
+from workers.index.pipeline import Indexer, timed, timings
 
 CUT_OFF = "The client has gone before it had handed all documents over, so that nothing was pruned: ingest them again."
+NOT_CHECKED = (
+    "{} leaves of kept answers could not be held against the new passages in time (staleness.check_s): they are not "
+    "marked as stale by those."
+)
+#: Tenant, path by id of changed documents, since when others may have changed that nobody has told of.
+Check = Callable[[str, Mapping[str, str], float | None], StaleCheck]
 LOST = "Redis lost what was on its way to the index queue: run the ingest again"
 
 
 class ItemTasks:
     """The bodies of `index.documents` and `index.finish`, and what follows where they fail."""
 
-    def __init__(self, app: Celery, most_bytes: int, indexer_of: Callable[[str], Indexer]) -> None:
-        self._app, self._most_bytes, self._indexer_of = app, most_bytes, indexer_of
+    def __init__(
+        self, app: Celery, most_bytes: int, indexer_of: Callable[[str], Indexer], check: Check | None = None
+    ) -> None:
+        """`check`: holds a tenant's kept answers against changed documents."""
+        self._app, self._most_bytes, self._indexer_of, self._check = app, most_bytes, indexer_of, check
 
     def documents(self, run: TaskRun) -> None:
         """Do one item. One at which a worker has died is taken apart first, document by document."""
@@ -83,7 +93,26 @@ class ItemTasks:
         run.annotate(cost, (*warnings, *([] if whole else [CUT_OFF])))
         report = IngestReport(item=run.item, outcomes=tuple(removed))
         ingests.tell(job.id, ItemDone(report, seconds=seconds))
+        self._mark_stale(run, removed)
         run.jobs.finish_ingest(job, partial=bool(counts.failed) or not whole)
+
+    def _mark_stale(self, run: TaskRun, removed: Sequence[DocumentOutcome]) -> None:
+        """Mark the answers that this ingest has touched. What fails here costs the marks, and is said."""
+        if self._check is None:
+            return
+        job, ingests = run.job, run.jobs.ingests
+        changed = {**ingests.changed(job.id), **{one.doc_id: one.path for one in removed}}
+        # What was done twice has told the second time that nothing was left to do.
+        since = job.created_at if job.state is State.FINISHING or ingests.redriven(job.id) else None
+        try:
+            with timings() as seconds, timed("stale answers"):
+                found = self._check(job.request.tenant, changed, since)
+        except RamifyError as error:
+            run.annotate(warnings=[f"Kept answers were not held against what has changed: {error}"])
+            return
+        ingests.tell(job.id, ItemDone(IngestReport(item=run.item), seconds=seconds, stale=found.answers))
+        if found.left:
+            run.annotate(warnings=[NOT_CHECKED.format(found.left)])
 
 
 def _content(run: TaskRun) -> IngestItem:

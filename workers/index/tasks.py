@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from threading import Lock
 
 from shared.contract import TaskName
+from shared.models.stale import StaleCheck
 from shared.tasks.task_run import fail_job
 from workers.app import app, registry
 from workers.index.item_tasks import ItemTasks
 from workers.index.pipeline import Indexer
 from workers.search.resources import search_resources
+from workers.staleness.check import StalenessCheck
 
-_lock = Lock()
+_lock, _checking = Lock(), Lock()
 
 
 def indexer_of(tenant: str) -> Indexer:
@@ -28,6 +31,18 @@ def _new_indexer(tenant: str) -> Indexer:
     return Indexer(search_resources().store(tenant), search_resources().dense(), settings, llm)
 
 
-_tasks = ItemTasks(app, registry.settings.chunking.max_document_bytes, indexer_of)
+@cache
+def staleness() -> StalenessCheck:
+    """One a process, which remembers what kept answers rest on."""
+    return StalenessCheck(search_resources(), registry.jobs)
+
+
+def check(tenant: str, changed: Mapping[str, str], since: float | None = None) -> StaleCheck:
+    """Hold a tenant's kept answers against changed documents (`StalenessCheck.run`)."""
+    with _checking:
+        return staleness().run(tenant, changed, since)
+
+
+_tasks = ItemTasks(app, registry.settings.chunking.max_document_bytes, indexer_of, check)
 index_documents = registry(TaskName.INDEX_DOCUMENTS, _tasks.failed, _tasks.about_document)(_tasks.documents)
 index_finish = registry(TaskName.INDEX_FINISH, fail_job)(_tasks.finish)

@@ -22,6 +22,7 @@ from orchestrator.cli.text import (
     read_as,
     score,
     snippet,
+    stale_by,
     warnings,
 )  # fmt: skip
 from orchestrator.diagnosis.wording import degraded_parts
@@ -44,10 +45,7 @@ def draw_answer(answer: Answer) -> Iterator[RenderableType]:
     """The whole answer, for any width from about 60 columns."""
     yield plain(answer.question, "bold")
     yield _standing(answer)
-    if answer.degraded:
-        yield pair("Degraded", degraded_parts(answer.degraded, answer.degraded_at))
-    if answer.route:
-        yield pair("Read as", read_as(answer.route))
+    yield from _about(answer)
     yield Text()
     if answer.table:
         yield from _list(answer.job_id, answer.table)
@@ -80,6 +78,16 @@ def draw_answer(answer: Answer) -> Iterator[RenderableType]:
         yield pair("Budget", budget_line(answer.budget))
     yield pair("Times", times_line(answer.timings_ms))
     yield from warnings(answer.warnings)
+
+
+def _about(answer: Answer) -> Iterator[RenderableType]:
+    """By what it is stale, what it was made without, how its question was read."""
+    if answer.stale:
+        yield pair("Stale", stale_by(answer.stale))
+    if answer.degraded:
+        yield pair("Degraded", degraded_parts(answer.degraded, answer.degraded_at))
+    if answer.route:
+        yield pair("Read as", read_as(answer.route))
 
 
 def _standing(answer: Answer) -> Text:

@@ -43,6 +43,7 @@ def draw_ingest_result(found: IngestResult) -> RenderableType:
         "state": state_text(found.state, partial=found.partial),
         "files": f"{found.counts.read:,} of {found.counts.files:,} read",
         "documents": draw_ingest(by_status(found.counts)),
+        "answers": f"{found.counts.stale:,} stale by it: `ramify jobs --stale`" if found.counts.stale else "",
         "error": plain(found.error or "", "red"),
     }
     failed = [plain(f"{one.path}: {one.reason}", "red") for one in found.failures[:_MOST_FAILURES]]

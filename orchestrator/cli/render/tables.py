@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -11,7 +10,7 @@ from rich.table import Table
 from orchestrator.cli.render.answer import budget_line, cost_line, times_line
 from orchestrator.cli.render.ingests import by_status, draw_ingest
 from orchestrator.cli.render.tree import state_text
-from orchestrator.cli.text import columns, duration, pairs, plain, snippet, warnings
+from orchestrator.cli.text import columns, duration, pairs, plain, snippet, stale_by, warnings, when
 from orchestrator.diagnosis.wording import degraded_parts, waiting_for, worker_name
 from shared.jobs.states import State, outcome_of
 from shared.jobs.work import read_attempt
@@ -47,6 +46,7 @@ def draw_job(job: JobStatus, now: float) -> RenderableType:
         "state": state_text(job.state, partial=job.partial),
         **_extent(job),
         "degraded": plain(degraded_parts(job.degraded, job.degraded_at), "yellow"),
+        "stale": plain(stale_by(job.stale), "yellow"),
         "waits": plain(
             "\n".join(f"{item}: {waiting_for(wait, now)}" for item, wait in job.postponed.items()), "yellow"
         ),
@@ -72,8 +72,9 @@ def _extent(job: JobStatus) -> dict[str, RenderableType | str]:
 def retries(status: JobStatus | BatchStatus | Why | BatchWhy) -> dict[str, str]:
     """The jobs or batches that this one tries again, or is tried again as."""
     rows = {"tries again": status.retry_of or "", "tried again as": status.retried_as or ""}
-    if isinstance(status, BatchStatus | BatchWhy) and (status.retries or status.repairs):
+    if isinstance(status, BatchStatus | BatchWhy) and (status.retries or status.repairs or status.refreshes):
         rows |= {"tried again as": ", ".join(status.retries), "repaired as": ", ".join(status.repairs)}
+        rows["refreshed as"] = ", ".join(status.refreshes)
     return rows
 
 
@@ -122,11 +123,3 @@ def draw_quarantine(messages: Sequence[Quarantined]) -> RenderableType:
             snippet(message.head, 60),
         )  # fmt: skip
     return table
-
-
-def when(seconds: float) -> str:
-    """A time for people, in UTC."""
-    try:
-        return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S} UTC"
-    except (ValueError, OverflowError, OSError):  # written by hand
-        return f"{seconds:g}"

@@ -16,8 +16,10 @@ from shared.connections.quarantine import Quarantine
 from shared.errors import InputError, NotFoundError, RamifyError
 from shared.jobs import JobStore
 from shared.jobs.dead_letters import DeadLetterStore
+from shared.jobs.stale import StaleAnswers
 from shared.models import JobRequest, Lane
 from shared.models.batch import BatchPosition, BatchSource
+from shared.models.stale import StaleBy, StaleMark
 from shared.models.status import DeadLetter
 from shared.settings import Settings
 from tests.fakes.walked_jobs import WalkedJob
@@ -28,12 +30,13 @@ REQUEST = JobRequest(question="why?", lane=Lane.BATCH)
 
 #: The line of the batch that is asked for.
 LINES = list(number_questions(["one?"], {}, BatchPosition(read=0, digest="", source=BatchSource())))
-#: Every public method of the client, by what it asks for; of `why` and `retry` the id may be a job's or a batch's.
+#: Every public method of the client, by what it asks for; some take a job's id or a batch's.
 OF_JOB: Mapping[str, Call] = {
     "cancel": lambda client, id_: client.cancel(id_),
     "follow_ingest": lambda client, id_: list(client.follow_ingest(id_)),
     "ingest_result": lambda client, id_: client.ingest_result(id_),
     "result": lambda client, id_: client.result(id_),
+    "refresh": lambda client, id_: client.refresh(id_),
     "retry": lambda client, id_: client.retry(id_),
     "rows": lambda client, id_: list(client.rows(id_)),
     "status": lambda client, id_: client.status(id_),
@@ -52,6 +55,7 @@ OF_BATCH: Mapping[str, Call] = {
     "close_batch": lambda client, id_: client.close_batch(id_),
     "read_into_batch": lambda client, id_: list(client.read_into_batch(id_, LINES)),
     "resume_batch": lambda client, id_: client.resume_batch(id_),
+    "refresh": lambda client, id_: client.refresh(id_),
     "retry": lambda client, id_: client.retry(id_),
     "why": lambda client, id_: client.why(id_),
     "too_slow": lambda client, id_: client.too_slow(id_),
@@ -65,7 +69,7 @@ REQUESTS = {
     "delete", "find", "ingest", "ingest_changes", "open_batch", "search", "session", "start_ingest", "submit",
     "submit_many", "upsert",
 }  # fmt: skip
-LISTS = {"batches", "jobs", "statuses", "dead", "webhooks"}
+LISTS = {"batches", "jobs", "statuses", "dead", "webhooks", "refresh_stale", "stale_jobs"}
 DEAD_LISTS = {"list", "count", "drop", "quarantined"}
 NEUTRAL = {"close", "corpus", "for_tenant", "ping", "reads_by_name", "settings_differ"}
 
@@ -80,6 +84,11 @@ def acme(client: redis.Redis, settings: Settings) -> Iterator[Ramify]:
 def other(client: redis.Redis, settings: Settings) -> Iterator[Ramify]:
     with Ramify(settings, tenant="other") as other:
         yield other
+
+
+def mark_stale(store: JobStore, job_id: str) -> None:
+    mark = StaleMark(doc_id="d1", path="docs/a.md", by=StaleBy.CHANGED, since=1.0, leaves=("0.1",))
+    StaleAnswers(store.client, store.settings, store.clock).mark("acme", {job_id: ([mark], ())})
 
 
 def commands(client: redis.Redis, call: Callable[[], object]) -> tuple[str, dict[str, int]]:
@@ -116,6 +125,7 @@ def test_given_another_tenants_job_when_asked_for_then_it_is_an_unknown_id(
 def test_given_its_own_job_when_asked_for_then_it_is_found(acme: Ramify, store: JobStore, name: str) -> None:
     job_id = acme.submit("why?")
     assert WalkedJob(store, job_id).to("summarising").done(partial=True)
+    mark_stale(store, job_id)
     if name in {"rows", "ingest_result"}:
         with pytest.raises(RamifyError, match=r"has no list|is a question"):
             OF_JOB[name](acme, job_id)
@@ -143,6 +153,7 @@ def test_given_a_batch_that_is_not_its_own_when_asked_for_then_it_is_an_unknown_
 def test_given_its_own_batch_when_asked_for_then_it_is_found(acme: Ramify, store: JobStore, name: str) -> None:
     taken = acme.submit_many(["one?"])
     assert WalkedJob(store, taken.job_ids[0]).to("summarising").done(partial=True)
+    mark_stale(store, taken.job_ids[0])
     OF_BATCH[name](acme, taken.batch_id)
     assert acme.batch_status(taken.batch_id).tenant == "acme"
 

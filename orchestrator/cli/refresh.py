@@ -1,0 +1,55 @@
+"""`refresh`: runs again what changed documents have touched of kept answers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from orchestrator.cli import options, streams
+from orchestrator.cli.invocation import invocation_of
+from orchestrator.cli.jobs import wait_for_retry
+from orchestrator.cli.text import counted
+from shared.errors import InputError
+
+if TYPE_CHECKING:
+    from orchestrator.retry import Retried
+
+
+def refresh(  # noqa: PLR0913 - the signature is the command line
+    ctx: typer.Context,
+    id_: Annotated[str | None, typer.Argument(metavar="[ID]", help="Of a job or of a batch.")] = None,
+    *,
+    stale: Annotated[bool, typer.Option("--stale", help="All stale answers, as a new batch.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Return when it has ended.")] = False,
+    tenant: options.OfTenant = None,
+    json: options.Json = False,
+) -> None:
+    """Make stale answers anew: only the leaves that changed documents touch run again, and what follows from them."""
+    if stale == (id_ is not None):
+        raise InputError("ID", id_, "give the id of a job or batch, or --stale for all stale answers")
+    with invocation_of(ctx).client(tenant) as client:
+        made = client.refresh_stale() if id_ is None else client.refresh(id_)
+        new_id = made.job_id or made.batch_id or ""
+        streams.warn_about(client, new_id)
+        if wait:
+            try:
+                streams.note(_said(made, new_id))
+                code = wait_for_retry(client, made, as_json=json)
+            except KeyboardInterrupt:
+                streams.note(f"{new_id} goes on: `ramify status {new_id} --watch` follows it")
+                code = streams.INTERRUPTED
+            raise typer.Exit(code)
+    if json:
+        streams.document(made)
+        return
+    typer.echo(new_id)
+    streams.note(_said(made, new_id))
+    streams.note(f"`ramify status {new_id} --watch` follows it")
+
+
+def _said(made: Retried, new_id: str) -> str:
+    """What is made anew, and how little of it runs."""
+    what = f"job {new_id}" if made.job_id else f"batch {new_id} of {counted(made.jobs, 'job')}"
+    over = made.taken_over
+    return f"{what} refreshes {made.retry_of}: {over.leaves} of {over.leaves_total} leaves are taken over"

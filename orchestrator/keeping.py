@@ -1,0 +1,72 @@
+"""The part of the client that tries jobs again and keeps their answers fresh."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+from orchestrator.refresh import Refreshing
+from orchestrator.retry import Retried, Retrying, checked_changes, job_or_batch
+from orchestrator.submitting import Submitter
+from shared.jobs import JobReader, JobStore, reachable
+from shared.jobs.endings import Again
+from shared.jobs.job_list import JobList
+from shared.jobs.tenant_scope import TenantScope
+from shared.models.degraded import OnOutage
+from shared.settings import Settings
+from shared.tenants import bound_tenant
+
+
+class Keeping:
+    """Methods of the client."""
+
+    settings: Settings
+    tenant: str | None
+    _jobs: JobStore
+    _reader: JobReader
+    _submitter: Submitter
+    _scope: TenantScope
+
+    def retry(
+        self,
+        id_: str,
+        *,
+        degraded: bool = False,
+        deadline_s: float | None = None,
+        queue_limit_s: float | None = None,
+        on_outage: str | None = None,
+    ) -> Retried:
+        """Try an ended job, or the jobs of an ended batch, again: what is missing runs, under a new id.
+
+        `degraded`: of the answers that were made without something, that part runs again, and nothing else is tried.
+        `deadline_s`, `queue_limit_s`, `on_outage`: of each new job; None: as the old one asked for, but a repair
+        waits for a server that fails.
+        Raises: NotFoundError, InputError for one of these that cannot be and when there is nothing to try again (yet),
+        LaneFullError.
+        """
+        outage = on_outage or (OnOutage.WAIT if degraded else None)
+        given = {"deadline_s": deadline_s, "queue_limit_s": queue_limit_s, "on_outage": outage}
+        again = Again.DEGRADED if degraded else Again.MISSING
+        retrying = Retrying(self._jobs, self._submitter, checked_changes(given), again)
+        with reachable(self.settings):
+            return job_or_batch(id_, retrying.job, retrying.batch, self._scope)
+
+    def refresh(self, id_: str) -> Retried:
+        """Run again, under a new id, what changed documents have touched of an answer, or of the answers of a batch.
+
+        Raises: NotFoundError, InputError where nothing is stale or all is refreshed already, LaneFullError.
+        """
+        refreshing = Refreshing(self._jobs, self._submitter)
+        with reachable(self.settings):
+            return job_or_batch(id_, refreshing.job, refreshing.batch, self._scope)
+
+    def refresh_stale(self, *, tenant: str | None = None) -> Retried:
+        """The same of all stale answers of a tenant, as a new batch. Raises: InputError, LaneFullError."""
+        with reachable(self.settings):
+            return Refreshing(self._jobs, self._submitter).of_tenant(bound_tenant(self.tenant, tenant))
+
+    def stale_jobs(self, limit: int = 20, *, tenant: str | None = None) -> JobList:
+        """The stale answers of a tenant, the one that has been stale for longest first."""
+        with reachable(self.settings):
+            refreshing = Refreshing(self._jobs, self._submitter)
+            wanted = list(islice(refreshing.stale(bound_tenant(self.tenant, tenant)), limit))
+            return JobList(self._reader.statuses(wanted))

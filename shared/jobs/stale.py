@@ -1,0 +1,118 @@
+"""Which answers are stale, and by which documents. The marks stand in the job's hash, and expire with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+from pydantic import ValidationError
+from redis import Redis
+
+from shared.connections.clock import ServerClock
+from shared.jobs.codec import text
+from shared.jobs.keys import JobKeys, changed_documents, late_answers, stale_answers
+from shared.jobs.scripts import Scripts
+from shared.models.stale import StaleMark
+from shared.settings import Settings
+
+#: In front of a document's id, the field of a job's hash with its mark.
+MARK = "stale:"
+#: Documents that one answer is marked with; it is stale by more than that all the same.
+_MOST_MARKS = 50
+#: Documents of which is known when they have changed: an answer that was searched before and ends later is held
+#: against those.
+_MOST_CHANGES = 20_000
+_PAGE = 500
+
+
+class StaleAnswers:
+    """May raise redis.exceptions.RedisError."""
+
+    def __init__(self, client: Redis, settings: Settings, clock: ServerClock) -> None:
+        self._client, self._settings, self._clock = client, settings, clock
+        self._run = Scripts(client)
+
+    def mark(self, tenant: str, changes: Mapping[str, tuple[Sequence[StaleMark], Iterable[str]]]) -> list[int]:
+        """Job id -> (its marks, ids of documents by which it is not stale). What `mark_stale.lua` returns, of each."""
+        jobs, found = self._settings.jobs, list[int]()
+        rows = iter(changes.items())
+        while page := list(islice(rows, _PAGE)):
+            with self._client.pipeline(transaction=False) as pipe:
+                for job_id, (marks, cleared) in page:
+                    flat = [part for mark in marks for part in (mark.doc_id, mark.model_dump_json())]
+                    args: list[Any] = [f"{self._clock.now():.3f}", jobs.ttl_s, jobs.max_events, job_id, _MOST_MARKS]
+                    keys = [JobKeys(job_id).job, JobKeys(job_id).events, stale_answers(tenant)]
+                    self._run("mark_stale", keys, [*args, len(marks), *flat, *cleared], client=pipe)
+                found += [int(one) for one in pipe.execute()]
+        return found
+
+    def marks(self, job_ids: Sequence[str]) -> dict[str, tuple[StaleMark, ...]]:
+        """Those of these jobs that are stale, with their marks."""
+        with self._client.pipeline(transaction=False) as pipe:
+            for job_id in job_ids:
+                pipe.hgetall(JobKeys(job_id).job)
+            rows = pipe.execute(raise_on_error=False) if job_ids else []
+        read = {
+            job_id: marks_in({text(name): text(value) for name, value in row.items()})
+            for job_id, row in zip(job_ids, rows, strict=True)
+            if isinstance(row, dict)
+        }
+        return {job_id: marks for job_id, marks in read.items() if marks}
+
+    def of_tenant(self, tenant: str, most: int) -> list[str]:
+        """The tenant's stale answers, the one that has been stale for longest first. Some may have expired."""
+        return [text(job_id) for job_id in self._client.zrange(stale_answers(tenant), 0, most - 1)]
+
+    def forget(self, tenant: str, job_ids: Iterable[str]) -> None:
+        """Take answers off the tenant's list: they have expired, or a newer answer stands in their place."""
+        if gone := list(job_ids):
+            self._client.zrem(stale_answers(tenant), *gone)
+
+    def note_changes(self, tenant: str, doc_ids: Iterable[str]) -> None:
+        """Remember that these documents have changed now."""
+        ids, key, now = iter(doc_ids), changed_documents(tenant), self._clock.now()
+        while page := list(islice(ids, _PAGE)):
+            self._client.zadd(key, dict.fromkeys(page, now))
+        with self._client.pipeline(transaction=False) as pipe:
+            pipe.zremrangebyrank(key, 0, -_MOST_CHANGES - 1)
+            pipe.expire(key, self._settings.jobs.ttl_s)
+            pipe.execute()
+
+    def changes_since(self, tenant: str, since: float) -> list[str]:
+        """Ids of the documents that have changed since then, as far as is remembered."""
+        return [text(doc_id) for doc_id in self._client.zrangebyscore(changed_documents(tenant), since, "+inf")]
+
+    def note_late(self, tenant: str, job_ids: Iterable[str]) -> None:
+        """Remember jobs that may have searched before documents changed, and end behind the check."""
+        if late := list(job_ids):
+            with self._client.pipeline(transaction=False) as pipe:
+                pipe.sadd(late_answers(tenant), *late)
+                pipe.expire(late_answers(tenant), self._settings.jobs.ttl_s)
+                pipe.execute()
+
+    def late(self, tenant: str) -> list[str]:
+        """Those that were noted and not forgotten."""
+        return sorted(map(text, self._client.smembers(late_answers(tenant))))
+
+    def forget_late(self, tenant: str, job_ids: Iterable[str]) -> None:
+        """They have been held against what changed, or have ended without an answer."""
+        if gone := list(job_ids):
+            self._client.srem(late_answers(tenant), *gone)
+
+    def tenants_with_late(self) -> list[str]:
+        """Tenants of which such jobs are noted."""
+        start = late_answers("")
+        return [text(key).removeprefix(start) for key in self._client.scan_iter(f"{start}*", count=1000)]
+
+
+def marks_in(job: Mapping[str, str]) -> tuple[StaleMark, ...]:
+    """The marks in a job's hash, the oldest first; one that cannot be read is left out."""
+    found = list[StaleMark]()
+    for name, value in job.items():
+        if name.startswith(MARK):
+            try:
+                found.append(StaleMark.model_validate_json(value))
+            except ValidationError:
+                continue
+    return tuple(sorted(found, key=lambda mark: (mark.since, mark.path)))

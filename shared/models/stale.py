@@ -1,0 +1,40 @@
+"""What has made an answer stale: documents that it rests on and that are no longer as they were, or that came since."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from pydantic import Field
+
+from shared.models.base import Model
+
+
+class StaleBy(StrEnum):
+    """What became of a document since an answer was made."""
+
+    CHANGED = "changed"  # a passage that a leaf has kept is not in it any more, or a new one of it would be kept
+    GONE = "gone"
+    NEW = "new"  # it was not among what the leaf has kept, and would be now
+
+
+class StaleMark(Model):
+    """One document that an answer is stale by, since when (Unix seconds), and the leaves that it touches."""
+
+    doc_id: str
+    path: str
+    by: StaleBy
+    since: float
+    leaves: tuple[str, ...] = ()
+
+
+class StaleCheck(Model):
+    """What a change of the corpus means for the answers that are kept.
+
+    `answers`: how many it has made stale; `fresh`: how many are no longer stale, since what they rest on is back;
+    `checked`: how many were looked at; `left`: leaves that there was no time to search again, and that are not marked.
+    """
+
+    answers: int = 0
+    fresh: int = 0
+    checked: int = 0
+    left: int = Field(default=0, ge=0)

@@ -1,0 +1,137 @@
+"""Which kept answers a change of the corpus makes stale, over a real Redis and an embedded store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import redis
+
+from shared.jobs.keys import JobKeys, changed_documents, late_answers, stale_answers
+from shared.settings import Settings
+from tests.fakes.kept_answers import KeptAnswers
+
+PUMP = "# Pump P-100\n\nThe pump P-100 delivers 40 litres a minute.\n"
+VALVE = "# Valve V-7\n\nThe valve V-7 opens at 5 bar.\n"
+RIVER = "# Cooling\n\nThe cooling water comes from the river.\n"
+
+
+@pytest.fixture
+def kept(client: redis.Redis, settings: Settings) -> Iterator[KeptAnswers]:
+    found = KeptAnswers(client, settings)
+    found.put(pump=PUMP, valve=VALVE, river=RIVER)
+    yield found
+    found.close()
+
+
+def test_a_changed_document_touches_the_leaves_that_have_kept_a_passage_of_it_and_no_other(kept: KeptAnswers) -> None:
+    pump = kept.ask("How much does the pump P-100 deliver?", "Where does the cooling water come from?")
+    valve = kept.ask("At which pressure does the valve V-7 open?")
+    checked = kept.put(pump=PUMP.replace("40", "55"))
+    assert (checked.answers, checked.checked) == (1, 2)
+    assert (kept.stale_by(pump), kept.stale_by(valve)) == ({"pump": "changed"}, {})
+    (mark,) = kept.marks(pump)
+    assert (mark.leaves, mark.path) == (("0.0",), "docs/pump.md")
+
+
+def test_what_goes_back_is_fresh_again_and_keeps_its_time_until_then(kept: KeptAnswers) -> None:
+    pump = kept.ask("How much does the pump P-100 deliver?")
+    kept.put(pump=PUMP.replace("40", "55"))
+    (first,) = kept.marks(pump)
+    kept.put(pump=PUMP.replace("40", "60"))
+    assert kept.marks(pump)[0].since == first.since
+    assert kept.put(pump=PUMP).fresh == 1
+    assert kept.stale_by(pump) == {}
+    assert not kept.jobs.client.exists(stale_answers("default"))
+    assert not [name for name in kept.jobs.client.hkeys(JobKeys(pump).job) if name.startswith(b"stale:")]
+
+
+def test_a_document_that_is_gone_and_comes_back(kept: KeptAnswers) -> None:
+    pump = kept.ask("How much does the pump P-100 deliver?")
+    assert kept.put(pump="").answers == 1
+    assert kept.stale_by(pump) == {"pump": "gone"}
+    assert kept.put(pump=PUMP).fresh == 1
+
+
+def test_a_new_passage_touches_a_leaf_only_where_it_would_be_kept(kept: KeptAnswers) -> None:
+    pump = kept.ask("How much does the pump P-100 deliver?")
+    assert kept.put(cat="# Cats\n\nCats sleep all day.\n").answers == 0
+    kept.put(more="# Upgrade\n\nSince May the pump P-100 delivers 70 litres a minute.\n")
+    assert kept.stale_by(pump) == {"more": "new"}
+    kept.put(more="")
+    assert kept.stale_by(pump) == {}
+
+
+def test_among_many_better_passages_a_worse_one_touches_nothing(kept: KeptAnswers) -> None:
+    for start in range(0, 60, 20):
+        kept.put(
+            check=False,
+            **{f"p{n}": f"# Pump {n}\n\nThe pump P-100 delivers {n} litres." for n in range(start, start + 20)},
+        )
+    pump = kept.ask("How much does the pump P-100 deliver?")
+    assert kept.put(weak="# Stations\n\n" + "Some words of no weight at all. " * 20 + "There is a pump.").answers == 0
+    assert kept.put(strong="# How much the pump P-100 does deliver\n\nThe pump P-100 does deliver much.").answers == 1
+    assert kept.stale_by(pump) == {"strong": "new"}
+
+
+def test_a_new_title_counts_as_a_change(kept: KeptAnswers) -> None:
+    pump = kept.ask("How much does the pump P-100 deliver?")
+    kept.put(pump=f"---\ntitle: The old pump\n---\n\n{PUMP}")
+    assert kept.stale_by(pump) == {"pump": "changed"}
+
+
+def test_what_changed_while_an_answer_was_made_is_held_against_it_when_it_has_ended(kept: KeptAnswers) -> None:
+    walked = kept.begin("How much does the pump P-100 deliver?")
+    kept.put(pump=PUMP.replace("40", "55"))
+    assert kept.stale.tenants_with_late() == ["default"]
+    assert kept.check.run_late("default").answers == 0, "it has not ended"
+    pump = kept.end(walked)
+    assert kept.stale_by(pump) == {}
+    assert kept.check.run_late("default").answers == 1
+    assert kept.stale_by(pump) == {"pump": "changed"}
+    assert kept.stale.tenants_with_late() == []
+
+
+def test_the_answers_of_another_tenant_are_left_alone(kept: KeptAnswers) -> None:
+    kept.put("acme", pump=PUMP)
+    own, other = (kept.ask("How much does the pump P-100 deliver?", tenant=name) for name in ("default", "acme"))
+    kept.put("acme", pump=PUMP.replace("40", "55"))
+    assert (kept.stale_by(own), kept.stale_by(other)) == ({}, {"pump": "changed"})
+
+
+def test_an_answer_is_marked_by_fifty_documents_at_most_and_every_key_expires(kept: KeptAnswers) -> None:
+    pump = kept.ask("How much does the pump P-100 deliver?")
+    kept.put(**{f"n{n}": f"# Pump {n}\n\nHow much the pump P-100 does deliver, {n}." for n in range(60)})
+    assert len(kept.marks(pump)) <= 50
+    keys = [stale_answers("default"), changed_documents("default"), JobKeys(pump).events]
+    kept.begin("another?")
+    kept.put(pump="")
+    for key in (*keys, late_answers("default")):
+        assert 0 < kept.jobs.client.ttl(key) <= kept.settings.jobs.ttl_s, key
+
+
+def test_the_event_says_how_many_documents_an_answer_is_stale_by(kept: KeptAnswers) -> None:
+    pump = kept.ask("How much does the pump P-100 deliver?")
+    kept.put(pump="")
+    kept.put(pump=PUMP)
+    told = [one["documents"] for one in kept.jobs.events(pump, 100) if one["type"] == "stale"]
+    assert told == ["1", "0"]
+
+
+def test_without_the_setting_nothing_is_marked(client: redis.Redis, settings: Settings) -> None:
+    off = settings.model_copy(update={"staleness": settings.staleness.model_copy(update={"enabled": False})})
+    kept = KeptAnswers(client, off)
+    kept.put(pump=PUMP)
+    pump = kept.ask("How much does the pump P-100 deliver?")
+    assert kept.put(pump="").checked == 0
+    assert kept.marks(pump) == ()
+    kept.close()
+
+
+def test_what_a_killed_ingest_has_done_and_not_told_of_is_found_by_its_time(kept: KeptAnswers) -> None:
+    pump, valve = kept.ask("How much does the pump P-100 deliver?"), kept.ask("At which pressure does the valve open?")
+    began = kept.jobs.clock.now()
+    kept.put(check=False, valve="", more="# Upgrade\n\nHow much does the pump P-100 deliver? 70 litres.\n")
+    found = kept.check.run("default", {}, since=began - 1)
+    assert found.answers == 2
+    assert (kept.stale_by(valve)["valve"], kept.stale_by(pump)["more"]) == ("gone", "new")

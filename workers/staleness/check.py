@@ -1,0 +1,192 @@
+"""Marks the kept answers that changed documents touch, and unmarks those whose documents are as they were again.
+
+What holds is read off the store and not off the change: a check may run twice, late, or after a killed ingest.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from qdrant_client import models
+
+from shared.errors import RamifyError
+from shared.jobs import JobStore
+from shared.jobs.stale import StaleAnswers
+from shared.models.stale import StaleBy, StaleCheck, StaleMark
+from shared.store import ChunkStore
+from shared.store.schema import DOCUMENT, READ_BATCH, equals, of_documents, sliced
+from workers.search.resources import SearchResources
+from workers.staleness.basis import AnswerBases, AnswerBasis, LeafBasis
+from workers.staleness.entering import EnteringChunks
+
+log = logging.getLogger("ramify.staleness")
+_FIELDS = ("doc_id", "path", "title", "namespace")
+
+
+@dataclass
+class StoredNow:
+    """Documents as the store has them: paths by id, namespaces by id, titles by chunk id."""
+
+    paths: dict[str, str] = field(default_factory=dict)
+    namespaces: dict[str, str] = field(default_factory=dict)
+    titles: dict[str, str] = field(default_factory=dict)
+
+
+class StalenessCheck:
+    """One a process. May raise redis.exceptions.RedisError and the store's errors."""
+
+    def __init__(self, resources: SearchResources, jobs: JobStore) -> None:
+        self._resources, self._jobs, self._settings = resources, jobs, resources.settings
+        self._answers = StaleAnswers(jobs.client, self._settings, jobs.clock)
+        self._bases = AnswerBases(jobs.client, self._settings)
+
+    def run(self, tenant: str, changed: Mapping[str, str], since: float | None = None) -> StaleCheck:
+        """Hold the tenant's kept answers against documents that were added, changed or removed: id -> path.
+
+        `since`: and against those that were written since then (Unix seconds), and those that answers rest on and that
+        are gone.
+        """
+        if not self._settings.staleness.enabled:
+            return StaleCheck()
+        if since is not None:
+            changed = {**self._unsaid(tenant, since), **changed}
+        if not changed:
+            return StaleCheck()
+        self._answers.note_changes(tenant, changed)
+        open_jobs = (job_id for job_id, (_, own) in self._jobs.admission.under_way().items() if own == tenant)
+        self._answers.note_late(tenant, open_jobs)
+        return self._held_against(tenant, self._bases.of(tenant), changed)
+
+    def _unsaid(self, tenant: str, since: float) -> dict[str, str]:
+        """Documents that nobody has told of. Reads the first chunk of every document."""
+        store = self._resources.store(tenant)
+        if store.info() is None:
+            return {}
+        rows = store.read(models.Filter(must=[equals("ordinal", 0)]), ("doc_id", "path", DOCUMENT))
+        stored = {row["doc_id"]: (row["path"], (row.get(DOCUMENT) or {}).get("ingested", 0)) for _, row in rows}
+        written = {doc_id: path for doc_id, (path, ingested) in stored.items() if ingested >= int(since)}
+        rested = {doc_id: path for basis in self._bases.of(tenant) for doc_id, path in basis.paths.items()}
+        return {**{doc_id: path for doc_id, path in rested.items() if doc_id not in stored}, **written}
+
+    def run_late(self, tenant: str) -> StaleCheck:
+        """The same for answers that were under way when documents changed, and have ended since."""
+        late = set(self._answers.late(tenant))
+        still_open = late & self._jobs.admission.under_way().keys()
+        ended = [basis for basis in self._bases.of(tenant) if basis.job_id in late - still_open]
+        found = StaleCheck()
+        for basis in ended:
+            changed = dict.fromkeys(self._answers.changes_since(tenant, basis.searched_at), "")
+            found = self._held_against(tenant, [basis], changed) if changed else found
+        self._answers.forget_late(tenant, late - still_open)
+        return found
+
+    def _held_against(self, tenant: str, bases: Sequence[AnswerBasis], changed: Mapping[str, str]) -> StaleCheck:
+        if not bases:
+            return StaleCheck()
+        store = self._resources.store(tenant)
+        now = stored_now(store, changed)
+        paths = {**changed, **now.paths}
+        touched = _Touched(self._jobs.clock.now())
+        for basis in bases:
+            touched.add_lost(basis, changed.keys(), now)
+        left = self._add_entering(tenant, bases, now, touched)
+        marked, cleared = self._write(tenant, bases, paths, touched)
+        return StaleCheck(answers=marked, fresh=cleared, checked=len(bases), left=left)
+
+    def _add_entering(self, tenant: str, bases: Sequence[AnswerBasis], now: StoredNow, touched: _Touched) -> int:
+        """Add what chunks that are stored now would change; returns how many leaves there was no time for."""
+        ready = self._resources.tools(tenant)
+        if ready is None or not now.paths:
+            return 0
+        ends_at = time.monotonic() + self._settings.staleness.check_s
+        leaves = {
+            id(leaf): (basis, leaf)
+            for basis in bases
+            for leaf in basis.leaves
+            if not leaf.listed and basis.namespace in now.namespaces.values()
+        }
+        tools = replace(ready[1], index_version=ready[0].index_version)
+        scored = EnteringChunks(self._resources, tools, frozenset(now.paths), ends_at)
+        try:
+            for leaf, doc_ids in scored.of([leaf for _, leaf in leaves.values()]):
+                touched.add_entering(leaves[id(leaf)][0], leaf, doc_ids)
+        except RamifyError as error:
+            log.warning("new chunks could not be scored against kept answers: %s", error)
+        return scored.left
+
+    def _write(
+        self, tenant: str, bases: Sequence[AnswerBasis], paths: Mapping[str, str], touched: _Touched
+    ) -> tuple[int, int]:
+        """Mark, and unmark what was marked by these documents and is not touched by them any more."""
+        known = self._answers.marks(self._answers.of_tenant(tenant, self._settings.staleness.most_answers))
+        changes = dict[str, tuple[list[StaleMark], list[str]]]()
+        for basis in bases:
+            before = {mark.doc_id: mark for mark in known.get(basis.job_id, ())}
+            marks = touched.marks(basis, paths, before)
+            cleared = [doc_id for doc_id in before if doc_id in paths and doc_id not in {one.doc_id for one in marks}]
+            if marks or cleared:
+                changes[basis.job_id] = marks, cleared
+        done = self._answers.mark(tenant, changes)
+        return sum(one > 0 for one in done), sum(one < 0 for one in done)
+
+
+@dataclass
+class _Touched:
+    """What was found: answer -> document -> what became of it, and the leaves that it touches."""
+
+    at: float
+    found: defaultdict[str, dict[str, tuple[StaleBy, set[str]]]] = field(default_factory=lambda: defaultdict(dict))
+
+    def _add(self, basis: AnswerBasis, doc_id: str, by: StaleBy, leaf: LeafBasis) -> None:
+        self.found[basis.job_id].setdefault(doc_id, (by, set()))[1].add(leaf.node_id)
+
+    def add_lost(self, basis: AnswerBasis, changed: Iterable[str], now: StoredNow) -> None:
+        """Leaves that have kept a passage which is not stored any more, or under another title."""
+        wanted = set(changed)
+        for leaf in basis.leaves:
+            for chunk_id, doc_id in leaf.chunks.items():
+                if doc_id in wanted and now.titles.get(chunk_id) != leaf.titles[chunk_id]:
+                    self._add(basis, doc_id, StaleBy.CHANGED if doc_id in now.paths else StaleBy.GONE, leaf)
+            if leaf.listed:
+                self._add_listed(basis, leaf, wanted, now)
+
+    def _add_listed(self, basis: AnswerBasis, leaf: LeafBasis, changed: Iterable[str], now: StoredNow) -> None:
+        """A list says that it is complete: every document of its namespace that came, went or changed touches it."""
+        for doc_id in changed:
+            if now.namespaces.get(doc_id, basis.namespace) == basis.namespace:
+                self._add(basis, doc_id, StaleBy.CHANGED if doc_id in now.paths else StaleBy.GONE, leaf)
+
+    def add_entering(self, basis: AnswerBasis, leaf: LeafBasis, doc_ids: Iterable[str]) -> None:
+        """Leaves that would keep a passage of these documents which they have not kept."""
+        for doc_id in doc_ids:
+            self._add(basis, doc_id, StaleBy.CHANGED if doc_id in basis.paths else StaleBy.NEW, leaf)
+
+    def marks(self, basis: AnswerBasis, paths: Mapping[str, str], before: Mapping[str, StaleMark]) -> list[StaleMark]:
+        """An answer's marks; one that stood there keeps its time."""
+        return [
+            StaleMark(
+                doc_id=doc_id,
+                path=paths.get(doc_id) or basis.paths.get(doc_id) or doc_id,
+                by=by,
+                since=before[doc_id].since if doc_id in before else round(self.at, 3),
+                leaves=tuple(sorted(leaves)),
+            )
+            for doc_id, (by, leaves) in sorted(self.found.get(basis.job_id, {}).items())
+        ]
+
+
+def stored_now(store: ChunkStore, doc_ids: Iterable[str]) -> StoredNow:
+    """These documents, as far as they are stored. Raises: StoreError, TransientError."""
+    found = StoredNow()
+    if store.info() is None:
+        return found
+    for some in sliced(sorted(doc_ids), READ_BATCH):
+        for chunk_id, stored in store.read(of_documents(some), _FIELDS):
+            found.paths[stored["doc_id"]] = stored["path"]
+            found.namespaces[stored["doc_id"]] = stored.get("namespace", "default")
+            found.titles[chunk_id] = stored["title"]
+    return found
