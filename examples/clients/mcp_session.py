@@ -6,25 +6,27 @@ Starts `ramify mcp`; RAMIFY_URL names a server instead, RAMIFY_KEY its API key. 
 import asyncio
 import os
 import sys
+from contextlib import asynccontextmanager
 
 import httpx2
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
 
-def server():
-    """`ramify mcp`, as a client's configuration names it, or the path of a running server."""
-    url, key = os.environ.get("RAMIFY_URL"), os.environ.get("RAMIFY_KEY")
-    if not url:
-        return StdioServerParameters(command="ramify", args=["mcp"], env=dict(os.environ))
+@asynccontextmanager
+async def over_http(url, key):
+    """The path of a running server, with a key where it wants one."""
     headers = {"Authorization": f"Bearer {key}"} if key else {}
-    http = httpx2.AsyncClient(headers=headers, timeout=httpx2.Timeout(30, read=300))
-    return streamable_http_client(f"{url}/mcp", http_client=http)
+    async with httpx2.AsyncClient(headers=headers, timeout=httpx2.Timeout(30, read=300)) as http:
+        async with streamable_http_client(f"{url}/mcp", http_client=http) as streams:
+            yield streams
 
 
 async def main(question):
     """Ask, wait for the answer, and read the first source in its document."""
-    async with Client(server()) as ramify:
+    url = os.environ.get("RAMIFY_URL")
+    here = StdioServerParameters(command="ramify", args=["mcp"], env=dict(os.environ))
+    async with Client(over_http(url, os.environ.get("RAMIFY_KEY")) if url else here) as ramify:
         print("tools:", ", ".join(tool.name for tool in (await ramify.list_tools()).tools), file=sys.stderr)
         answer = await ramify.call_tool("ask", {"question": question}, progress_callback=progress)
         while not answer.is_error and not answer.structured_content["ended"]:

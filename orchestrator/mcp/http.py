@@ -1,16 +1,23 @@
-"""MCP over streamable HTTP, as a path of the server: the caller's key decides whose documents and jobs there are."""
+"""MCP over streamable HTTP, as a path of the server: whoever the server has let in, with the tenant of its key."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 
-from starlette.types import ASGIApp
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
+from starlette.types import Receive, Scope, Send
 
 from orchestrator.access.caller import LOCAL, Caller
 from orchestrator.client import Ramify
 from orchestrator.mcp.server import CorpusServer
 from shared.settings import Settings
+
+#: Who calls. The SDK serves each message in the context of the HTTP request that brought it.
+_CALLER: ContextVar[Caller] = ContextVar("mcp_caller")
 
 
 class HttpDesk:
@@ -22,8 +29,8 @@ class HttpDesk:
         self._client = client
 
     def caller(self) -> Caller:
-        """Whoever the request's key is of."""
-        return LOCAL
+        """Whoever the server has let in with this request."""
+        return _CALLER.get()
 
     def client(self, caller: Caller) -> Ramify:
         """The client, bound to the caller's tenant."""
@@ -39,13 +46,26 @@ class McpPath:
     path = "/mcp"
 
     def __init__(self, client: Ramify, settings: Settings) -> None:
+        logging.getLogger("mcp").setLevel(logging.WARNING)  # it logs the ids of sessions
         self._server = CorpusServer(HttpDesk(client), settings.mcp)
-        self.app: ASGIApp = self._server.streamable_http_app(
+        self._app = self._server.streamable_http_app(
             streamable_http_path=self.path,
             host=settings.server.host,
             max_sessions=settings.server.connections,
             max_request_body_size=settings.server.max_body_bytes,
         )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request. A session is kept for the key that began it, as the SDK knows users."""
+        caller: Caller = scope.get("state", {}).get("caller", LOCAL)
+        if caller.key_id is not None:
+            scopes = [scope.value for scope in caller.scopes]
+            scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=caller.key_id, scopes=scopes))
+        held = _CALLER.set(caller)
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            _CALLER.reset(held)
 
     @asynccontextmanager
     async def run(self) -> AsyncIterator[None]:

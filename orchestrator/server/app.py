@@ -75,7 +75,7 @@ def make_app(settings: Settings, client: Ramify | None = None) -> FastAPI:
     app.include_router(batch_stream.router)
     app.include_router(routes.router_of(OPERATIONS.values()))
     if mcp:
-        app.router.routes.append(Route(mcp.path, mcp.app, include_in_schema=False))
+        app.router.routes.append(Route(mcp.path, mcp, include_in_schema=False))
     app.openapi = lambda: _described(app)  # type: ignore[method-assign]
     return app
 

@@ -1,0 +1,166 @@
+"""MCP over HTTP, with a real server on a socket: sessions of two keys, hosts and origins, large bodies."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import httpx
+import httpx2
+import pytest
+import redis
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+from starlette.applications import Starlette
+from starlette.datastructures import Headers
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from orchestrator.access.caller import Caller
+from orchestrator.access.caller import Scope as Granted
+from orchestrator.client import Ramify
+from orchestrator.mcp.http import McpPath
+from shared.jobs import JobStore
+from shared.settings import Settings
+from tests.fakes.walked_jobs import WalkedJob
+from tests.orchestrator.mcp.conftest import within
+from tests.support.http_server import listening, served
+from tests.support.waiting import until
+
+_HELLO = {
+    "jsonrpc": "2.0", "id": 1, "method": "initialize",
+    "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}},
+}  # fmt: skip
+_ACCEPT = {"Accept": "application/json, text/event-stream"}
+
+
+@pytest.fixture
+def url(client: redis.Redis, settings: Settings) -> Iterator[str]:
+    own = settings.mcp.model_copy(update={"wait_s": 0.3})
+    with served(settings.model_copy(update={"mcp": own})) as address:
+        yield f"{address}/mcp"
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_given_a_server_when_asked_over_http_then_the_job_is_taken_and_answered(
+    url: str, ramify: Ramify, store: JobStore, mode: str
+) -> None:
+    async def session(client: Client) -> tuple[Any, Any]:
+        asked = await client.call_tool("ask", {"question": "why?"})
+        job_id = asked.structured_content["job_id"]
+        WalkedJob(store, job_id).to("summarising").done()
+        return asked, await client.call_tool("result", {"id": job_id})
+
+    asked, late = within(url, session, mode=mode)
+    assert (asked.structured_content["state"], late.structured_content["state"]) == ("queued", "done")
+    assert [status.tenant for status in ramify.jobs()] == ["default"]
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_given_a_call_that_is_cancelled_over_http_when_asked_then_its_job_ends(
+    client: redis.Redis, settings: Settings, ramify: Ramify, mode: str
+) -> None:
+    async def session(client: Client) -> None:
+        with anyio.move_on_after(0.5):
+            await client.call_tool("ask", {"question": "why?"})
+        await anyio.to_thread.run_sync(lambda: until(lambda: ramify.jobs(state="cancelled"), 10))
+
+    with served(settings) as address:
+        within(f"{address}/mcp", session, mode=mode)
+
+
+def test_given_no_place_of_files_when_listed_over_http_then_nothing_that_names_them_is_there(url: str) -> None:
+    found = within(url, lambda client: client.list_tools())
+    assert "ask" in {tool.name for tool in found.tools}
+    assert "ingest" not in {tool.name for tool in found.tools}
+    refused = within(url, lambda client: client.call_tool("ingest", {"paths": ["/etc"]}))
+    assert refused.is_error
+    assert refused.content[0].text.startswith("tool: 'ingest' cannot be used: there are")
+
+
+@pytest.mark.parametrize("headers", [{"Host": "evil.example"}, {"Origin": "http://evil.example"}, {"Origin": "null"}])
+def test_given_another_host_or_origin_when_asked_then_it_is_refused(url: str, headers: dict[str, str]) -> None:
+    reply = httpx.post(url, json=_HELLO, headers={**_ACCEPT, **headers})
+    assert reply.status_code in {403, 421}
+    assert "result" not in reply.text
+
+
+def test_given_a_large_body_when_posted_then_it_is_refused(url: str, settings: Settings) -> None:
+    body = b'"' + b"x" * settings.server.max_body_bytes + b'"'
+    reply = httpx.post(url, content=body, headers={**_ACCEPT, "Content-Type": "application/json"})
+    assert reply.status_code == 413
+
+
+class _Entrance:
+    """Lets in by name: `Authorization: Bearer NAME` is a key of the tenant NAME; "reader" may only read."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            name = Headers(scope=scope)["authorization"].removeprefix("Bearer ")
+            scopes = frozenset({Granted.READ} if name == "reader" else {Granted.READ, Granted.ASK})
+            scope["state"]["caller"] = Caller(tenant=name, scopes=scopes, remote=True, key_id=f"key-{name}")
+        await self._app(scope, receive, send)
+
+
+@pytest.fixture
+def walled(client: redis.Redis, settings: Settings) -> Iterator[str]:
+    with Ramify(settings) as one:
+        path = McpPath(one, settings.model_copy(update={"mcp": settings.mcp.model_copy(update={"wait_s": 0})}))
+        app = Starlette(routes=[Route("/mcp", path)], lifespan=lambda _: path.run())
+        with listening(_Entrance(app)) as address:
+            yield f"{address}/mcp"
+
+
+@asynccontextmanager
+async def _as(name: str, url: str) -> AsyncIterator[Any]:
+    """A client's connection with that key."""
+    async with (
+        httpx2.AsyncClient(headers={"Authorization": f"Bearer {name}"}) as http,
+        streamable_http_client(url, http_client=http) as streams,
+    ):
+        yield streams
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_given_two_keys_when_they_ask_at_once_then_each_has_its_own_tenant(
+    walled: str, ramify: Ramify, mode: str
+) -> None:
+    async def ask(client: Client) -> Any:
+        return (await client.call_tool("ask", {"question": "whose?"})).structured_content["job_id"]
+
+    async def session(one: Client) -> None:
+        async with Client(_as("b", walled), mode=mode) as other:
+            for _ in range(3):
+                own, foreign = await ask(one), await ask(other)
+                assert (await one.call_tool("status", {"id": own})).structured_content["job_id"] == own
+                refused = await one.call_tool("status", {"id": foreign})
+                assert refused.is_error
+                assert "there is no such job" in refused.content[0].text
+
+    within(_as("a", walled), session, mode=mode)
+    assert sorted(status.tenant for status in ramify.jobs()) == ["a", "a", "a", "b", "b", "b"]
+
+
+def test_given_a_key_that_may_only_read_when_it_asks_then_it_is_told_and_sees_no_such_tool(walled: str) -> None:
+    async def session(client: Client) -> tuple[Any, Any]:
+        return await client.list_tools(), await client.call_tool("ask", {"question": "why?"})
+
+    listed, refused = within(_as("reader", walled), session)
+    assert "ask" not in {tool.name for tool in listed.tools}
+    assert refused.is_error
+    assert "scope ask" in refused.content[0].text
+
+
+def test_given_the_session_of_another_key_when_used_then_it_does_not_exist(walled: str) -> None:
+    def post(name: str, body: object, **headers: str) -> httpx.Response:
+        return httpx.post(walled, json=body, headers={**_ACCEPT, "Authorization": f"Bearer {name}", **headers})
+
+    session = {"Mcp-Session-Id": post("a", _HELLO).headers["mcp-session-id"]}
+    listing = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
+    assert post("b", listing, **session).status_code == 404
+    assert post("a", listing, **session).status_code == 200
