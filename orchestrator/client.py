@@ -22,7 +22,7 @@ from orchestrator.local.state import connection
 from orchestrator.outage import Outage
 from orchestrator.retry import Retrying, job_or_batch
 from orchestrator.searching import Searching
-from orchestrator.sessions import KeptSession
+from orchestrator.sessions import KeptSession, as_session
 from orchestrator.submitting import Submitter
 from orchestrator.webhooks.endpoints import Webhooks
 from shared.errors import InputError, NotRunningError
@@ -34,7 +34,7 @@ from shared.jobs.tenant_scope import TenantScope, no_such_batch
 from shared.models import Answer, JobEvent, JobRequest, JobStatus
 from shared.models.enumeration import ListRow
 from shared.models.find import FindResult, SessionResult
-from shared.models.request import Session
+from shared.models.request import Session, SessionIntent
 from shared.models.status import BatchWhy, Why
 from shared.settings import Settings, load_settings
 from shared.tasks.app import make_app
@@ -256,6 +256,13 @@ class Ramify(Batching, Keeping):
         Raises: InputError, NotRunningError, RamifyError when the job ends without an answer.
         """
         return self._searching.search(question, session, options)
+
+    def read_question(self, question: str, session: Session | Mapping[str, Any]) -> SessionIntent:
+        """What a question in a conversation asks, with what it refers to (`standalone`); submits nothing.
+
+        Raises: InputError, NotRunningError when the plan pool does not answer.
+        """
+        return self._searching.read(question, as_session(session))
 
     def _run_job(self, request: JobRequest) -> Answer:
         """Submit a job and wait for its answer. Raises: RamifyError when it ends without one."""

@@ -116,6 +116,10 @@ class Searching:
         timings = {"intent": intent_ms, **found.timings_ms, "total": round((time.perf_counter() - began) * 1000, 1)}
         return found.model_copy(update={"timings_ms": timings, "warnings": (*found.warnings, *warnings)})
 
+    def read(self, question: str, session: Session) -> SessionIntent:
+        """What a question in a conversation asks. Raises: NotRunningError, RamifyError."""
+        return self._intent(IntentRequest(query=question, session=session, llm=self._settings.has_llm))
+
     def _intent(self, request: IntentRequest) -> SessionIntent:
         reply = self._ask(TaskName.PLAN_INTENT, request, IntentReply, _INTENT_TIMEOUT_S)
         if reply.intent is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.operations import jobs, streams
+from orchestrator.operations import chat, jobs, streams
 from orchestrator.operations.operation import by_name
 
-OPERATIONS = by_name([*jobs.OPERATIONS, *streams.OPERATIONS])
+OPERATIONS = by_name([*jobs.OPERATIONS, *streams.OPERATIONS, *chat.OPERATIONS])

@@ -13,7 +13,7 @@ from starlette.routing import Route
 
 from orchestrator.client import Ramify
 from orchestrator.operations.registry import OPERATIONS
-from orchestrator.server import batch_stream, health, metrics, problems, routes
+from orchestrator.server import batch_stream, chat, health, metrics, problems, routes
 from orchestrator.server.bodies import BodyReaders
 from orchestrator.server.bounds import BodyBounds
 from orchestrator.server.events import routes as event_routes
@@ -73,6 +73,7 @@ def make_app(settings: Settings, client: Ramify | None = None) -> FastAPI:
     app.include_router(metrics.router)
     app.include_router(event_routes.router)
     app.include_router(batch_stream.router)
+    app.include_router(chat.router)
     app.include_router(routes.router_of(OPERATIONS.values()))
     if mcp:
         app.router.routes.append(Route(mcp.path, mcp, include_in_schema=False))

@@ -103,10 +103,11 @@ async def _on_ours(_: Request, error: Exception) -> Response:
     problem = problem_of(error)
     if problem.status == HTTPStatus.INTERNAL_SERVER_ERROR:
         _log.error("%s: %s", type(error).__name__, error)
-    return respond(problem, _headers(error))
+    return respond(problem, headers_of(error))
 
 
-def _headers(error: RamifyError) -> dict[str, str]:
+def headers_of(error: RamifyError) -> dict[str, str]:
+    """What else a response to an error of ours says: how to show a key, or when to try again."""
     if isinstance(error, UnknownCallerError):
         return {"WWW-Authenticate": "Bearer"}
     if isinstance(error, TooManyRequestsError):
