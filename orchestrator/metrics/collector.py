@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import product
 from threading import Lock
 from typing import Any
 
@@ -17,8 +18,10 @@ from prometheus_client.registry import Collector
 from orchestrator.metrics.snapshot import Snapshot
 from shared.contract import Queue
 from shared.jobs.admission import QUANTUM
+from shared.jobs.states import Outcome
 from shared.jobs.totals import RAN_S, WAITED_S
 from shared.models import Cost, Lane
+from shared.models.degraded import Degradation
 from shared.process_counts import SECONDS
 from shared.providers.metering import money_of
 from shared.settings import Settings
@@ -29,6 +32,7 @@ _FRESH_S = 1.0
 _TASKS_OF_JOB = {Queue.PLAN: 1, Queue.SEARCH: QUANTUM, Queue.RERANK: QUANTUM, Queue.MERGE: 2}
 #: Label values -> value.
 _Values = Mapping[Any, float]
+_KINDS = ("question", "ingest")
 _GATES = ("closed", "half-open", "open")
 
 
@@ -132,13 +136,16 @@ def _pools(snapshot: Snapshot, settings: Settings) -> Iterator[Metric]:
 
 
 def _ended(jobs: Mapping[str, int]) -> Iterator[Metric]:
-    ended = {tuple(name.split(":")[1:]): float(by) for name, by in jobs.items() if name.startswith("ended:")}
+    # From 0 on: a series that begins with its first event has no increase.
+    ended: dict[tuple[str, ...], float] = dict.fromkeys(product(Lane, _KINDS, Outcome), 0.0)
+    ended |= {tuple(name.split(":")[1:]): float(by) for name, by in jobs.items() if name.startswith("ended:")}
     yield _counter("jobs_ended", "Jobs that have ended", ended, ("lane", "kind", "outcome"))
     waited = "From submission to the job's turn"
     yield _histogram("job_queue_wait_seconds", waited, _of(jobs, "waited", 1), WAITED_S, ("lane",))
     ran = "From the job's turn to its end"
     yield _histogram("job_run_seconds", ran, _of(jobs, "ran", 2), RAN_S, ("lane", "kind"))
-    reasons = {(name.partition(":")[2],): float(by) for name, by in jobs.items() if name.startswith("degraded:")}
+    reasons: dict[tuple[str, ...], float] = {(reason.value,): 0.0 for reason in Degradation}
+    reasons |= {(name.partition(":")[2],): float(by) for name, by in jobs.items() if name.startswith("degraded:")}
     yield _counter("jobs_degraded", "Ended jobs by what they were made without", reasons, ("reason",))
     names = ("added", "changed", "unchanged", "removed", "failed")
     documents = {(name,): float(jobs.get(f"ingest:{name}", 0)) for name in names}
