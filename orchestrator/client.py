@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from copy import copy
+from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
@@ -15,17 +16,19 @@ from orchestrator.dead_letters import DeadLetters
 from orchestrator.diagnosis.batch import why_batch
 from orchestrator.diagnosis.job import why_job
 from orchestrator.early import early_answer, no_answer, no_list
+from orchestrator.growth import Growth, of_answer, replay
 from orchestrator.ingest import Ingesting
 from orchestrator.intake import QuestionInput, as_request
 from orchestrator.keeping import Keeping
 from orchestrator.local.state import connection
+from orchestrator.operating import Operator
 from orchestrator.outage import Outage
 from orchestrator.retry import Retrying, job_or_batch
 from orchestrator.searching import Searching
 from orchestrator.sessions import KeptSession, as_session
 from orchestrator.submitting import Submitter
 from orchestrator.webhooks.endpoints import Webhooks
-from shared.errors import InputError, NotRunningError
+from shared.errors import InputError, NotAllowedError, NotRunningError
 from shared.jobs import JobReader, JobStore, State, connect, new_id, reachable
 from shared.jobs.job_list import STATES, JobFilter, JobList, newest_jobs
 from shared.jobs.reader import PAST_TIME_S, readable
@@ -163,6 +166,14 @@ class Ramify(Batching, Keeping):
             return early_answer(self._app, self.settings, status)
         raise no_answer(status)
 
+    def tree(self, job_id: str) -> Growth:
+        """The tree of a job as far as it has grown, with what its leaves have found. Raises: NotFoundError."""
+        with self._own_job(job_id):
+            status = self._reader.status(job_id)
+            answer = self._reader.answer(job_id) if status.state == State.DONE else None
+            grown = replay(status.question, self._reader.past_events(job_id)) if answer is None else of_answer(answer)
+            return replace(grown, state=status.state)
+
     def rows(self, job_id: str) -> Iterator[ListRow]:
         """All rows of a job's list, streamed. Raises: NotFoundError, RamifyError when the job has none (yet)."""
         with self._own_job(job_id), readable(job_id):
@@ -229,6 +240,13 @@ class Ramify(Batching, Keeping):
     def webhooks(self) -> Webhooks:
         """Who is told of ended jobs and batches: `add`, `endpoints`, `remove`, `enable`, `deliveries` ...."""
         return Webhooks(self._redis, self.settings, self.tenant)
+
+    @property
+    def operator(self) -> Operator:
+        """What operators look at. Raises: NotAllowedError for a client that is bound to a tenant."""
+        if self.tenant is not None:
+            raise NotAllowedError(f"lanes and pools are of all tenants: this client is bound to {self.tenant}")
+        return Operator(self._app, self._jobs)
 
     @property
     def corpus(self) -> Corpus:

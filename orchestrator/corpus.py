@@ -34,6 +34,7 @@ from shared.models.corpus import (
 )
 from shared.models.enumeration import ListRow
 from shared.models.ingest import IngestResult
+from shared.models.server_path import ServerPath
 from shared.settings import Settings
 
 _READ_S, _REMOVE_S = 60.0, 300.0
@@ -52,7 +53,7 @@ class SourceFreshness(Model):
     `changed` and `gone` None: the root cannot be seen from here.
     """
 
-    source: str
+    source: ServerPath
     documents: int = 0
     ingested: int = Field(default=0, description="seconds since 1970; 0: not known")
     changed: int | None = None
@@ -63,7 +64,7 @@ class IngestFailures(Model):
     """What failed in the last ingest of some roots: how many documents, and the first thousand of them."""
 
     job_id: str
-    sources: tuple[str, ...]
+    sources: tuple[ServerPath, ...]
     failed: int
     documents: tuple[DocumentOutcome, ...]
 

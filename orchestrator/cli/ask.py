@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
@@ -15,9 +14,6 @@ if TYPE_CHECKING:
     from orchestrator.client import Ramify
     from shared.models import JobStatus
     from shared.settings import Settings
-
-#: Seconds in which the LLM may break a tie of the router in `ramify route`.
-_LLM_TIMEOUT_S = 20.0
 
 
 @options.shared
@@ -155,9 +151,9 @@ def route(
     json: options.Json = False,
 ) -> None:
     """Show how a question would be answered: its type, how sure that is, why, and the row of the table that applies."""
+    from orchestrator.cli.render.plan import draw_route
     from orchestrator.intake import as_request
-    from orchestrator.planning.route import route_request
-    from shared.providers.llm.client import ChatClient
+    from orchestrator.planning.route_preview import route_preview
     from shared.settings.sources import destinations
     from shared.settings.strategies import named
 
@@ -168,12 +164,4 @@ def route(
     ask_llm = settings.has_llm and (settings.routing.llm if llm is None else llm)
     for clause in destinations(settings, "llm_api_key") if ask_llm else ():
         streams.note(clause)
-    with ChatClient(settings) if ask_llm else nullcontext() as client:
-        timeout_s = min(_LLM_TIMEOUT_S, settings.llm_timeout_s)
-        found, cost = route_request(request, settings, client, timeout_s)
-    if json:
-        streams.document({"question": request.question, **found.model_dump(mode="json"), "cost": cost})
-    else:
-        from orchestrator.cli.render.plan import draw_route
-
-        streams.show(draw_route(found))
+    streams.output(route_preview(request, settings, llm=ask_llm), draw_route, as_json=json)

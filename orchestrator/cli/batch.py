@@ -98,7 +98,7 @@ def report(  # noqa: PLR0913 - the signature is the command line
     json: options.Json = False,
 ) -> None:
     """Say of each line of a batch what became of it, how long it took, and what it has cost."""
-    from orchestrator.cli.line_reports import check_states, report_csv, wanted
+    from orchestrator.cli.line_reports import report_csv
     from orchestrator.cli.render.batches import (
         accounts_line,
         draw_batch,
@@ -107,8 +107,9 @@ def report(  # noqa: PLR0913 - the signature is the command line
         report_columns,
         report_width,
     )
+    from orchestrator.operations.batches import check_states, wanted
 
-    check_states(state or ())
+    check_states("--state", state or ())
     if json and csv:
         raise InputError("--csv", "beside --json", "stdout holds one of them: give one of the two")
     with invocation_of(ctx).client(tenant) as client:

@@ -1,36 +1,18 @@
-"""Which lines of a batch are reported, and the report as CSV."""
+"""The report of a batch as CSV."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable
 
 from orchestrator.text_lines import OWN_NAMES, csv_cell, csv_id, csv_writer, json_text
-from shared.errors import InputError
-from shared.jobs.job_list import OPEN, STATES
-from shared.models.batch import LineKind, LineReport
+from shared.models.batch import LineReport
 
-_NAMES = tuple(dict.fromkeys([*STATES, *LineKind]))
 _COLUMNS = (
     "line", "id", "key", "kind", "job_id", "state", "outcome", "reasons", "verdicts", "leaves_total", "leaves_done",
     "leaves_failed", "waited_s", "ran_s", "llm_calls", "embed_calls", "rerank_calls", "tokens", "cost_estimated_least",
     "cost_estimated_most", "cost_spent", "question", "error", "meta",
 )  # fmt: skip
-
-
-def check_states(states: Iterable[str]) -> None:
-    """Raises: InputError for what is neither a state, nor an outcome, nor a kind of line."""
-    for state in states:
-        if state not in _NAMES:
-            raise InputError("--state", state, f"choose from {', '.join(_NAMES)}")
-
-
-def wanted(lines: Iterable[LineReport], states: Collection[str]) -> Iterator[LineReport]:
-    """Those that one of `states` fits; all, if there is none."""
-    for line in lines:
-        is_open = line.job_id is not None and line.outcome is None
-        if not states or not {line.kind, line.state, line.outcome, OPEN if is_open else ""}.isdisjoint(states):
-            yield line
 
 
 def tokens(line: LineReport) -> int:

@@ -1,20 +1,28 @@
-"""Jobs: asked, looked at, read, explained, ended and tried again."""
+"""Jobs: asked, listed, looked at, read, explained, ended and tried again; batches too, where an id may be of either."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from orchestrator.access.caller import Scope
 from orchestrator.client import Ramify
+from orchestrator.growth import Growth, LeafView
 from orchestrator.operations.operation import HttpRoute, Operation
-from orchestrator.retry import job_or_batch
-from shared.models import Answer, BatchStatus, JobRequest, JobStatus
+from orchestrator.retry import Retried, job_or_batch
+from shared.models import Answer, BatchStatus, JobRequest, JobStatus, Node
 from shared.models.base import Model
+from shared.models.degraded import OnOutage
+from shared.models.enumeration import ListRow
+from shared.models.ingest import IngestResult
 from shared.models.request import Question
+from shared.models.server_path import ServerPath
+from shared.models.status import BatchWhy, Why
 
 Id = Annotated[str, Field(min_length=1, max_length=100)]
+Limit = Annotated[int, Field(ge=1, le=10_000)]
 _JOB, _BATCH = {"kind": "job"}, {"kind": "batch"}
 
 
@@ -44,6 +52,74 @@ class ResultInput(JobId):
     partial: bool = Field(default=False, description="what its leaves have found so far, at any state; without the LLM")
 
 
+class JobsInput(Model):
+    """Which jobs are listed."""
+
+    limit: Limit = Field(default=20, description="how many")
+    state: tuple[str, ...] = Field(
+        default=(), max_length=20, description="in one of these states, or ended so: failed, degraded, open ..."
+    )
+    batch: Id | None = Field(default=None, description="the jobs that answer this batch's lines")
+    degraded: bool | None = Field(default=None, description="only answers made without something, or none such")
+
+
+class Jobs(Model):
+    """Jobs, newest first. `cut`: there are more than were looked at, and some of them may be wanted."""
+
+    jobs: tuple[JobStatus, ...]
+    cut: bool = False
+
+
+class TreeNode(Model):
+    """A node of a job's tree as far as it is. `status`, `hits`, `score` and the times (Unix ms) are a leaf's.
+
+    `score`: of its best hit. `ended_ms` 0: it is open; in the tree of an answer it is how long the leaf took.
+    """
+
+    node: Node
+    status: str | None = None
+    hits: int | None = None
+    score: float | None = None
+    error: str = ""
+    since_ms: int = 0
+    ended_ms: int = 0
+
+
+class JobTree(Model):
+    """A job's tree at a moment: its nodes in the order of their ids, without the question itself."""
+
+    job_id: str
+    question: ServerPath
+    state: str
+    partial: bool = False
+    error: str = ""
+    nodes: tuple[TreeNode, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+class RetryInput(JobOrBatchId):
+    """What is tried again, and how."""
+
+    degraded: bool = Field(default=False, description="repair answers that were made without something")
+    deadline_s: float | None = Field(default=None, gt=0, le=86_400, description="seconds of each new job from its turn")
+    queue_limit_s: float | None = Field(
+        default=None, gt=0, le=2_592_000, description="seconds that each may wait for its turn"
+    )
+    on_outage: OnOutage | None = Field(default=None, description="when a server fails: wait for it, or go on without")
+
+
+class Cancelled(Model):
+    """What a cancel has ended. `cancelled`: how many open jobs. `state`: of the job that was named.
+
+    `takes_no_more_lines`: the batch was still being read.
+    """
+
+    id: str
+    cancelled: int
+    state: str | None = None
+    takes_no_more_lines: bool = False
+
+
 def _ask(client: Ramify, given: Question) -> JobTaken:
     job_id = client.submit(JobRequest(**{name: getattr(given, name) for name in given.model_fields_set}))
     return JobTaken(job_id=job_id, warning=client.too_slow(job_id))
@@ -61,6 +137,71 @@ def _result(client: Ramify, given: ResultInput) -> Answer:
     return client.result(given.id, partial=given.partial)
 
 
+def _rows(client: Ramify, given: JobId) -> Iterator[ListRow]:
+    return client.rows(given.id)
+
+
+def _ingest_report(client: Ramify, given: JobId) -> IngestResult:
+    return client.ingest_result(given.id)
+
+
+def _jobs(client: Ramify, given: JobsInput) -> Jobs:
+    found = client.jobs(given.limit, state=given.state, batch=given.batch, degraded=given.degraded)
+    return Jobs(jobs=tuple(found), cut=found.cut)
+
+
+def _tree(client: Ramify, given: JobId) -> JobTree:
+    return tree_of(given.id, client.tree(given.id))
+
+
+def tree_of(job_id: str, growth: Growth) -> JobTree:
+    """A tree as it is told to callers."""
+    nodes = sorted(growth.nodes.values(), key=lambda node: [int(part) for part in node.id.split(".")])
+    return JobTree(
+        job_id=job_id,
+        question=growth.question,
+        state=growth.state,
+        partial=growth.partial,
+        error=growth.error,
+        nodes=tuple(_node(node, growth.leaves.get(node.id)) for node in nodes),
+        warnings=growth.warnings,
+    )
+
+
+def _node(node: Node, leaf: LeafView | None) -> TreeNode:
+    return TreeNode(node=node, **vars(leaf)) if leaf else TreeNode(node=node)
+
+
+def _why(client: Ramify, given: JobOrBatchId) -> Why | BatchWhy:
+    if given.kind is not None:
+        _status(client, given)  # an id of the other kind is not found
+    return client.why(given.id)
+
+
+def _cancel(client: Ramify, given: JobOrBatchId) -> Cancelled:
+    if isinstance(_status(client, given), JobStatus):
+        ended = client.cancel(given.id)
+        return Cancelled(id=given.id, cancelled=int(ended), state=client.status(given.id).state)
+    count = client.cancel_batch(given.id)
+    early = client.batch_status(given.id).cancelled_early
+    return Cancelled(id=given.id, cancelled=count, takes_no_more_lines=early)
+
+
+def _retry(client: Ramify, given: RetryInput) -> Retried:
+    if given.kind is not None:
+        _status(client, given)
+    limits = {"deadline_s": given.deadline_s, "queue_limit_s": given.queue_limit_s}
+    return client.retry(given.id, degraded=given.degraded, on_outage=given.on_outage, **limits)
+
+
+def _of_both(method: Literal["GET", "POST", "DELETE"], end: str, outputs: tuple[Any, Any], **more: Any) -> Any:
+    """The routes of an operation whose id may be a job's or a batch's."""
+    return (
+        HttpRoute(method, f"/v1/jobs/{{id}}{end}", output=outputs[0], fixed=_JOB, **more),
+        HttpRoute(method, f"/v1/batches/{{id}}{end}", output=outputs[1], fixed=_BATCH, **more),
+    )
+
+
 OPERATIONS: tuple[Operation[Any], ...] = (
     Operation(
         "ask", Question, JobTaken, _ask, Scope.ASK, command="ask", tool="ask", idempotent=False, long=True,
@@ -72,13 +213,30 @@ OPERATIONS: tuple[Operation[Any], ...] = (
     ),
     Operation(
         "status", JobOrBatchId, JobStatus | BatchStatus, _status, command="status", tool="status",
-        routes=(
-            HttpRoute("GET", "/v1/jobs/{id}", output=JobStatus, fixed=_JOB),
-            HttpRoute("GET", "/v1/batches/{id}", output=BatchStatus, fixed=_BATCH),
-        ),
+        routes=_of_both("GET", "", (JobStatus, BatchStatus)),
     ),
     Operation(
-        "result", ResultInput, Answer, _result, command="result", tool="result",
+        "result", ResultInput, Answer, _result, command="result", tool="result", waits=True,
         routes=(HttpRoute("GET", "/v1/jobs/{id}/result"),),
+    ),
+    Operation(
+        "rows", JobId, ListRow, _rows, command="result", rows=True, routes=(HttpRoute("GET", "/v1/jobs/{id}/rows"),)
+    ),
+    Operation(
+        "ingest_report", JobId, IngestResult, _ingest_report, command="result",
+        routes=(HttpRoute("GET", "/v1/ingests/{id}"),),
+    ),
+    Operation("tree", JobId, JobTree, _tree, routes=(HttpRoute("GET", "/v1/jobs/{id}/tree"),)),
+    Operation("jobs", JobsInput, Jobs, _jobs, command="jobs", routes=(HttpRoute("GET", "/v1/jobs"),)),
+    Operation(
+        "why", JobOrBatchId, Why | BatchWhy, _why, command="why", routes=_of_both("GET", "/why", (Why, BatchWhy))
+    ),
+    Operation(
+        "cancel", JobOrBatchId, Cancelled, _cancel, Scope.ASK, command="cancel",
+        routes=_of_both("DELETE", "", (Cancelled, Cancelled)),
+    ),
+    Operation(
+        "retry", RetryInput, Retried, _retry, Scope.ASK, command="retry", idempotent=False, long=True,
+        routes=_of_both("POST", "/retry", (Retried, Retried), status=202),
     ),
 )  # fmt: skip

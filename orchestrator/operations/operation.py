@@ -40,7 +40,8 @@ class Operation(Generic[Given]):
 
     `run` gets a client bound to the caller's tenant, of scope `admin` one of all tenants; it raises RamifyErrors.
     `rows`: it yields any number of `output` instead of giving one. `idempotent`: again is as once. `long`: it makes a
-    job, whose id it gives. `local_only`: it reads or writes files of this machine, so no remote caller may.
+    job, whose id it gives. `waits`: for a worker pool, a model or a job, so that it holds a thread for seconds.
+    `local_only`: it reads or writes files of this machine, so no remote caller may.
     `command` is the command of `ramify` that does it, `tool` the name of the MCP tool; None: there is none.
     """
 
@@ -55,6 +56,7 @@ class Operation(Generic[Given]):
     rows: bool = False
     idempotent: bool = True
     long: bool = False
+    waits: bool = False
     local_only: bool = False
 
     @property

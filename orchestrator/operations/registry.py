@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from orchestrator.operations import chat, jobs, streams
+from orchestrator.operations import batches, chat, documents, jobs, operating, search, streams
 from orchestrator.operations.operation import by_name
 
-OPERATIONS = by_name([*jobs.OPERATIONS, *streams.OPERATIONS, *chat.OPERATIONS])
+OPERATIONS = by_name(
+    operation
+    for module in (jobs, batches, streams, chat, search, documents, operating)
+    for operation in module.OPERATIONS
+)

@@ -6,8 +6,10 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
+from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, Any
 
+from anyio import to_thread
 from fastapi import FastAPI
 from starlette.routing import Route
 
@@ -40,6 +42,7 @@ def make_app(settings: Settings, client: Ramify | None = None) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        to_thread.current_default_thread_limiter().total_tokens = settings.server.threads
         async with AsyncExitStack() as stack:
             hub = EventHub(ramify.settings, most=settings.server.max_listeners)
             app.state.events = await stack.enter_async_context(hub)
@@ -61,6 +64,7 @@ def make_app(settings: Settings, client: Ramify | None = None) -> FastAPI:
         separate_input_output_schemas=False,
     )
     app.state.ramify, app.state.settings, app.state.metrics = ramify, settings, counted
+    app.state.waiting = BoundedSemaphore(settings.server.threads // 2)
     problems.add_handlers(app)
     app.add_middleware(
         BodyBounds,

@@ -123,6 +123,8 @@ async def _on_invalid(_: Request, error: Exception) -> Response:
         raise error
     if fault["type"] == "json_invalid":
         return refuse(400, f"the body is no JSON: {fault['ctx']['error']}")
+    if isinstance(fault["input"], bytes):
+        return refuse(415, "the body is taken as JSON only: send the header Content-Type: application/json")
     place, *where = fault["loc"]
     return respond(problem_of(field_fault({**fault, "loc": tuple(where) or (place,)})))
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from itertools import chain, islice
+from threading import BoundedSemaphore
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Depends, Header, Path, Query, Request, Response
@@ -18,8 +20,9 @@ from orchestrator.access.dependency import caller_with
 from orchestrator.client import Ramify
 from orchestrator.operations.operation import HttpRoute, Operation
 from orchestrator.server.problems import MEDIA_TYPE, Problem
-from shared.errors import InputError
+from shared.errors import InputError, TooManyRequestsError
 from shared.models.base import Model
+from shared.models.server_path import FOR_OTHERS
 
 JSON_LINES = "application/jsonl"
 #: Rows that one step of a stream writes.
@@ -34,6 +37,7 @@ _PROBLEMS = {
     408: "The body did not come in time.",
     409: "There is nothing to give (yet), or something is in the way.",
     413: "The body is too large.",
+    415: "The body is not declared as JSON.",
     422: "A value cannot be used; `field` says which, `fix` what to give instead.",
     429: "Too much waits, or was asked; Retry-After says for how long.",
     500: "A fault of the server.",
@@ -45,7 +49,7 @@ def responses_of(route: HttpRoute) -> dict[int | str, dict[str, Any]]:
     """The problems that any route may answer with, for the OpenAPI document."""
     schema = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
     has_body = route.method == "POST"
-    told = {status: said for status, said in _PROBLEMS.items() if has_body or status not in {400, 408, 413}}
+    told = {status: said for status, said in _PROBLEMS.items() if has_body or status not in {400, 408, 413, 415}}
     return {status: {"description": said, "content": schema, "model": None} for status, said in told.items()}
 
 
@@ -92,8 +96,10 @@ def _endpoint(operation: Operation[Any], route: HttpRoute, output: TypeAdapter[A
 
     def endpoint(request: Request, caller: Caller, options: BaseModel | None = None, **parts: Any) -> Response:
         given = _given(operation.input, options, parts, headed, route.fixed)
-        found = operation.run(client_of(request, caller, operation.scope), given)
-        return _streamed(found) if operation.rows else _written(found, output, route)
+        with _place(request.app.state.waiting) if operation.waits else nullcontext():
+            found = operation.run(client_of(request, caller, operation.scope), given)
+        context = FOR_OTHERS if caller.remote else None
+        return streamed(found, context) if operation.rows else _written(found, output, route, context)
 
     endpoint.__name__ = endpoint.__qualname__ = operation.name
     endpoint.__doc__ = operation.description
@@ -159,12 +165,26 @@ def _given(
     return taken(**{**given, **own, **fixed})
 
 
-def _written(found: Any, output: TypeAdapter[Any], route: HttpRoute) -> Response:
+@contextmanager
+def _place(waiting: BoundedSemaphore) -> Iterator[None]:
+    """One of the places for what waits for seconds: quick requests find a thread whatever waits.
+
+    Raises: TooManyRequestsError when all are taken.
+    """
+    if not waiting.acquire(blocking=False):
+        raise TooManyRequestsError("too many requests wait for an answer of a pool: try again in a few seconds", 2.0)
+    try:
+        yield
+    finally:
+        waiting.release()
+
+
+def _written(found: Any, output: TypeAdapter[Any], route: HttpRoute, context: Any) -> Response:
     location = {"Location": route.location.format(**vars(found))} if route.location else None
-    return Response(output.dump_json(found), route.status, location, "application/json")
+    return Response(output.dump_json(found, context=context), route.status, location, "application/json")
 
 
-def _streamed(rows: Iterable[BaseModel]) -> Response:
+def streamed(rows: Iterable[BaseModel], context: Any = None) -> Response:
     """One line for each. The first page is made before the response begins: what it raises is a problem."""
     rows = iter(rows)
     first = list(islice(rows, _ROWS))
@@ -172,7 +192,7 @@ def _streamed(rows: Iterable[BaseModel]) -> Response:
     def pages() -> Iterator[bytes]:
         page = first
         while page:
-            yield b"".join(row.model_dump_json().encode() + b"\n" for row in page)
+            yield b"".join(row.model_dump_json(context=context).encode() + b"\n" for row in page)
             page = list(islice(rows, _ROWS))
 
     return StreamingResponse(chain(pages()), media_type=JSON_LINES)

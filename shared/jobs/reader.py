@@ -108,6 +108,14 @@ class JobReader:
             kind = type(error).__name__
             raise RamifyError(f"the manifest of job {job_id} cannot be read ({kind}): ask the question again") from None
 
+    def past_events(self, job_id: str) -> Iterator[JobEvent]:
+        """The events so far, as many as are kept."""
+        with readable(job_id):
+            entries: Any = self._client.xrange(JobKeys(job_id).events)
+        for entry_id, fields in entries:
+            for data in events_of(fields):
+                yield _event(text(entry_id), data)
+
     def events(self, job_id: str, timeout_s: float | None, after: str = "0") -> Iterator[JobEvent]:
         """Events from the beginning (or after an id) until the job ends or `timeout_s` is over (None: its own time)."""
         key, status = JobKeys(job_id).events, self.status(job_id)

@@ -10,6 +10,7 @@ from shared.models.base import Model
 from shared.models.ingest import DocumentOutcome
 from shared.models.place import Place
 from shared.models.request import Name, TenantName
+from shared.models.server_path import ServerPath
 
 #: Documents of one page of a listing, and of one removal.
 PAGE = 500
@@ -36,7 +37,7 @@ class StoredDocument(Model):
     doc_id: str
     path: str
     title: str
-    source: str
+    source: ServerPath
     namespace: str = "default"
     kind: str = "resource"
     tags: tuple[str, ...] = ()

@@ -14,10 +14,10 @@ MAX_RELATED = 5
 MAX_ANCHORS = 50
 
 
-class FindRequest(Model):
+class FindQuery(Model):
     """One query; `top_n` is the number of results, `related` how many related contexts each is given.
 
-    `near_symbol`, `depth` and `tenant` as in JobRequest.
+    `near_symbol` and `depth` as in Question.
     """
 
     query: str = Field(min_length=1, max_length=request.MAX_QUESTION_CHARS)
@@ -29,6 +29,11 @@ class FindRequest(Model):
     filters: request.Filters = request.Filters()
     top_n: int = Field(default=10, ge=1, le=200)
     related: int = Field(default=0, ge=0, le=MAX_RELATED)
+
+
+class FindRequest(FindQuery):
+    """A query of a tenant."""
+
     tenant: request.Name = "default"
 
 

@@ -9,6 +9,7 @@ from pydantic import ConfigDict, Field
 
 from shared.models.base import Model
 from shared.models.cost import Cost
+from shared.models.server_path import ServerPath
 
 #: What has a reader; `workers.index.readers` is held to it by a test.
 CODE_SUFFIXES = frozenset({
@@ -218,7 +219,7 @@ class IngestResult(Model):
 
     job_id: str
     state: str
-    sources: tuple[str, ...]
+    sources: tuple[ServerPath, ...]
     namespace: str = "default"
     error: str | None = None
     partial: bool = False

@@ -10,6 +10,7 @@ from shared.models.base import Model
 from shared.models.cost import Cost, Spending
 from shared.models.ingest import IngestCounts
 from shared.models.route import Route
+from shared.models.server_path import ServerPath
 from shared.models.stale import StaleMark
 
 
@@ -40,7 +41,7 @@ class JobStatus(Model):
 
     job_id: str
     state: str
-    question: str
+    question: ServerPath
     lane: str
     tenant: str
     batch_id: str | None = None
@@ -116,7 +117,7 @@ class BatchStatus(Model):
     waits_for: Postponement | None = None
     reasons: dict[str, int] = Field(default_factory=dict)
     verdicts: dict[str, int] = Field(default_factory=dict, description="how many of its answers carry each")
-    source: str = ""
+    source: ServerPath = ""
     created_at: float
     closed_at: float | None = None
     cancelled_at: float | None = None
@@ -239,7 +240,7 @@ class Why(Model):
     """
 
     job_id: str
-    question: str
+    question: ServerPath
     state: str
     partial: bool = False
     degraded: tuple[str, ...] = ()
@@ -331,9 +332,9 @@ class DeadLetter(Model):
     at: float
     tenant: str
     job_id: str
-    item: str
+    item: ServerPath
     task: str
-    what: str = ""
+    what: ServerPath = ""
     reason: str
     proof: tuple[str, ...] = ()
     namespace: str = "default"

@@ -41,6 +41,7 @@ OF_JOB: Mapping[str, Call] = {
     "rows": lambda client, id_: list(client.rows(id_)),
     "status": lambda client, id_: client.status(id_),
     "stream": lambda client, id_: list(client.stream(id_, timeout_s=0.1)),
+    "tree": lambda client, id_: client.tree(id_),
     "wait": lambda client, id_: client.wait(id_, timeout_s=0.0),
     "why": lambda client, id_: client.why(id_),
     "too_slow": lambda client, id_: client.too_slow(id_),
@@ -71,7 +72,7 @@ REQUESTS = {
 }  # fmt: skip
 LISTS = {"batches", "jobs", "statuses", "dead", "webhooks", "refresh_stale", "stale_jobs"}
 DEAD_LISTS = {"list", "count", "drop", "quarantined"}
-NEUTRAL = {"close", "corpus", "for_tenant", "ping", "reads_by_name", "settings_differ"}
+NEUTRAL = {"close", "corpus", "for_tenant", "operator", "ping", "reads_by_name", "settings_differ"}
 
 
 @pytest.fixture
