@@ -23,6 +23,7 @@ from orchestrator.keeping import Keeping
 from orchestrator.local.state import connection
 from orchestrator.operating import Operator
 from orchestrator.outage import Outage
+from orchestrator.records.replaying import Replayed, Replaying, manifest_or_error, replay_stage
 from orchestrator.retry import Retrying, job_or_batch
 from orchestrator.searching import Searching
 from orchestrator.sessions import KeptSession, as_session
@@ -37,6 +38,8 @@ from shared.jobs.tenant_scope import TenantScope, no_such_batch
 from shared.models import Answer, JobEvent, JobRequest, JobStatus
 from shared.models.enumeration import ListRow
 from shared.models.find import FindResult, SessionResult
+from shared.models.manifest import Manifest
+from shared.models.replay import ReplayStage
 from shared.models.request import Session, SessionIntent
 from shared.models.status import BatchWhy, Why
 from shared.settings import Settings, load_settings
@@ -230,6 +233,32 @@ class Ramify(Batching, Keeping):
         with self._own_job(job_id):
             self._reader.status(job_id)  # says what is wrong
             return bool(self._jobs.endings.stop([job_id], state, reason, unknown=True))
+
+    def manifest(self, job_id: str) -> Manifest:
+        """What an answer rests on, by content. Raises: NotFoundError, RamifyError for a job without one."""
+        with self._own_job(job_id):
+            return manifest_or_error(self._reader, job_id)
+
+    def replay(
+        self,
+        of: str | Manifest,
+        start: ReplayStage | str,
+        *,
+        settings: Mapping[str, Any] | None = None,
+        strategy: str | None = None,
+    ) -> Replayed:
+        """Run an answer again from a stage on, as a job of its own; what stands before it comes from the record.
+
+        `of`: the id of a job that is done, or a manifest, also one of another installation (`plan` and `search` alone).
+        `settings` are other than those of the pools, sections nested, as `{"multi_query": {"top_n_per_leaf": 9}}`.
+        Raises: NotFoundError, InputError and RamifyError for what is not kept any more, LaneFullError.
+        """
+        stage, replaying = replay_stage(start), Replaying(self._app, self._jobs, self._submitter)
+        if isinstance(of, Manifest):
+            with reachable(self.settings):
+                return replaying.file(of, stage, settings or {}, strategy, bound_tenant(self.tenant, None))
+        with self._own_job(of):
+            return replaying.job(of, stage, settings or {}, strategy)
 
     @property
     def dead(self) -> DeadLetters:

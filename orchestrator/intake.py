@@ -89,7 +89,7 @@ def as_request(
     Raises: InputError naming the field, the value and the fix.
     """
     if isinstance(question, JobRequest):
-        return _of_tenant(_no_ingest(question), tenant)
+        return _of_tenant(_of_caller(question), tenant)
     if isinstance(question, str):
         fields: dict[str, Any] = {**(defaults or {}), "question": question}
     elif isinstance(question, Mapping):
@@ -98,13 +98,15 @@ def as_request(
         raise InputError("question", question, "give a string or an object with a question")
     fields = _with_plan(fields)
     try:
-        return _of_tenant(_no_ingest(JobRequest.model_validate(fields)), tenant)
+        return _of_tenant(_of_caller(JobRequest.model_validate(fields)), tenant)
     except ValidationError as error:
         raise request_fault(error, given=question) from None
 
 
-def _no_ingest(request: JobRequest) -> JobRequest:
-    """Raises: InputError for a request to put documents in: the client makes those itself."""
+def _of_caller(request: JobRequest) -> JobRequest:
+    """Raises: InputError for a request to put documents in, or to replay: the client makes those itself."""
+    if request.replay is not None:
+        raise InputError("replay", request.replay.of, "an answer is replayed by `ramify replay`")
     if request.ingest is not None:
         raise InputError(
             "ingest", request.ingest.sources, "documents come in by `ramify ingest`, `upsert` and `delete`"

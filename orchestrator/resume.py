@@ -6,19 +6,22 @@ It may be killed at any point: what it has not recorded is still pending, and th
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from celery import Celery, Signature, chord
 
 from orchestrator.planning.tree import MIN_CHILDREN
 from shared.contract import TaskMessage, TaskName
 from shared.errors import DamagedError, RamifyError
-from shared.jobs import Job, JobReader, JobStore
+from shared.jobs import Job, JobReader, JobStore, State
 from shared.jobs.endings import Again
 from shared.jobs.scripts import grown_branches
 from shared.jobs.stale import StaleAnswers
 from shared.models import LeafResult, LeafStatus, Node, NodeKind
+from shared.models.replay import ReplayStage
 from shared.models.route import PlannerName, Route
 from shared.tasks.signatures import merge_signature, node_signature, send_chord, task_signature
 from shared.tasks.task_run import TaskRun
@@ -98,10 +101,8 @@ def resume(run: TaskRun, app: Celery) -> bool:
     A list is read anew: its shards belong to one state of the corpus. Raises: RamifyError for a job of another tenant.
     """
     job, jobs = run.job, run.jobs
-    if job.retry_of is None:
-        return False
-    old, again = _planned_job(jobs, job)
-    if old is None or (found := _read_old(jobs, job, old, again)) is None:
+    found = _retried(jobs, job) or _replayed(jobs, job)
+    if found is None:
         return False
     jobs.route(job.id, found.route)
     _note_old(jobs, job.id, found)
@@ -110,9 +111,18 @@ def resume(run: TaskRun, app: Celery) -> bool:
         for name in tree.kept:
             jobs.record_leaf(job.id, found.results[name])
         leaves = [node for node in tree.nodes if node.kind is NodeKind.LEAF]
-        jobs.retries.record_resumed(job.id, old.id, len(tree.kept), len(leaves))
+        if found.id:
+            jobs.retries.record_resumed(job.id, found.id, len(tree.kept), len(leaves))
         send_chord(app, _signature(app, job, tree))
     return True
+
+
+def _retried(jobs: JobStore, job: Job) -> OldJob | None:
+    """What a retry goes on with."""
+    if job.retry_of is None:
+        return None
+    old, again = _planned_job(jobs, job)
+    return None if old is None else _read_old(jobs, job, old, again)
 
 
 def _planned_job(jobs: JobStore, job: Job) -> tuple[Job | None, frozenset[Again]]:
@@ -173,17 +183,26 @@ def _is_lost_leaf(node: Node | None, states: Mapping[str, str]) -> bool:
 
 
 @dataclass(frozen=True)
-class _OldJob:
-    """What a retry goes on with. `degraded`: reasons by item."""
+class OldJob:
+    """What a retry or a replay goes on with. `degraded`: reasons by item; `id`: empty for that of a file.
+
+    `late`: what was said up to the summary holds, too. `refined`: leaves whose reasons are those of their refining.
+    """
 
     id: str
     route: Route
     tree: ResumedTree
     results: Mapping[str, LeafResult]
     degraded: Mapping[str, tuple[str, ...]]
+    late: bool = False
+    refined: frozenset[str] = frozenset()
+
+    def holds(self, item: str) -> bool:
+        """Whether what was said of a piece of the old work is true of the new one."""
+        return self.tree.holds(item) or (self.late and item in {TaskName.MERGE_TREE, TaskName.RERANK_ROOT})
 
 
-def _read_old(jobs: JobStore, job: Job, old: Job, again: Collection[Again]) -> _OldJob | None:
+def _read_old(jobs: JobStore, job: Job, old: Job, again: Collection[Again]) -> OldJob | None:
     try:
         route, nodes, results = jobs.routed(old.id), jobs.nodes(old.id), jobs.results(old.id)
         degraded = JobReader(jobs.client).status(old.id).degraded_at
@@ -197,7 +216,7 @@ def _read_old(jobs: JobStore, job: Job, old: Job, again: Collection[Again]) -> _
     if Again.STALE in again:
         nodes, states = without_stale(nodes, states, _stale_leaves(jobs, old.id, results))
     tree = resumed(route, nodes, states, degraded, repairs=Again.DEGRADED in again)
-    return None if tree is None or route is None else _OldJob(old.id, route, tree, results, degraded)
+    return None if tree is None or route is None else OldJob(old.id, route, tree, results, degraded)
 
 
 def _stale_leaves(jobs: JobStore, job_id: str, results: Mapping[str, LeafResult]) -> frozenset[str]:
@@ -207,24 +226,84 @@ def _stale_leaves(jobs: JobStore, job_id: str, results: Mapping[str, LeafResult]
     return frozenset(lost.union(*(mark.leaves for mark in marks)))
 
 
-def _note_old(jobs: JobStore, job_id: str, old: _OldJob) -> None:
+def replayed_tree(nodes: Mapping[str, Node], start: ReplayStage) -> ResumedTree:
+    """The tree of a replay: with all leaves recorded, or as it was planned, without what a second round added. Pure."""
+    if not start.keeps_leaves:
+        return resumed_tree({name: node for name, node in nodes.items() if node.gap is None}, {})
+    grown = grown_branches(nodes.values())
+    return ResumedTree(tuple(nodes.values()), tuple(name for name in nodes if name not in grown), (), ())
+
+
+def _replayed(jobs: JobStore, job: Job) -> OldJob | None:
+    """What a replay takes over; None where it plans anew. Raises: RamifyError for what is gone since it was asked for.
+
+    A list is read anew.
+    """
+    replay = job.request.replay
+    if replay is None or replay.start is ReplayStage.PLAN:
+        return None
+    route, nodes = replay.route, {node.id: node for node in replay.nodes}
+    results, degraded = dict[str, LeafResult](), dict[str, tuple[str, ...]]()
+    if replay.of:
+        old = jobs.job(replay.of)
+        if old is None or old.request.tenant != job.request.tenant:
+            raise RamifyError(f"job {replay.of} is gone: ask the question again")
+        route, nodes = jobs.routed(old.id), jobs.nodes(old.id)
+        degraded = JobReader(jobs.client).status(old.id).degraded_at
+        if replay.start.keeps_leaves:
+            results = jobs.results(old.id)
+        else:
+            degraded = _while_planned(degraded, jobs.events(old.id, _EVENTS), nodes)
+    if route is None or route.planner is PlannerName.ENUMERATION or not nodes:
+        return None
+    tree = replayed_tree(nodes, replay.start)
+    if replay.start.keeps_leaves and (lost := [name for name in tree.kept if name not in results]):
+        raise RamifyError(f"leaf {lost[0]} of job {replay.of} is gone: replay it --from search")
+    late, refined = (
+        replay.start is ReplayStage.SUMMARY,
+        frozenset() if replay.start.keeps_leaves else frozenset(degraded),
+    )
+    return OldJob(replay.of, route, tree, results, degraded, late, refined)
+
+
+def _while_planned(
+    degraded: Mapping[str, tuple[str, ...]], events: Sequence[Mapping[str, str]], nodes: Mapping[str, Node]
+) -> dict[str, tuple[str, ...]]:
+    """The reasons that planning and refining left: a leaf that is searched again has none of its own yet."""
+    refined = {(event.get("item"), event.get("reason")) for event, own in _with_refining(events, "degraded") if own}
+    planned = {TaskName.PLAN_JOB.value, *grown_branches(nodes.values())}
+    kept = {
+        item: tuple(reason for reason in reasons if item in planned or (item, reason) in refined)
+        for item, reasons in degraded.items()
+    }
+    return {item: reasons for item, reasons in kept.items() if reasons}
+
+
+def _note_old(jobs: JobStore, job_id: str, old: OldJob) -> None:
     """The warnings of what holds, and why it had been made without something."""
-    jobs.annotate(job_id, warnings=_old_warnings(jobs, old))
+    jobs.annotate(job_id, warnings=_old_warnings(jobs, old) if old.id else ())
     for item, reasons in old.degraded.items():
-        if old.tree.holds(item):
+        if old.holds(item) or item in old.refined:
             jobs.annotate(job_id, item=item, degraded=reasons)
 
 
-def _old_warnings(jobs: JobStore, old: _OldJob) -> list[str]:
-    """Warnings of the planning and the searches that hold; those of the merge no longer do."""
-    warnings = []
-    for event in jobs.events(old.id, _EVENTS):
-        if event.get("type") == "warning":
-            if not (item := event.get("item")) or old.tree.holds(item):
-                warnings.append(event.get("text", ""))
-        elif event.get("type") == "state" and event.get("state") == "merging":
-            break
-    return warnings
+def _old_warnings(jobs: JobStore, old: OldJob) -> list[str]:
+    """Warnings of the planning and the searches that hold; those of the merge no longer do, unless its list does."""
+    last = State.SUMMARISING if old.late else State.MERGING
+    events = list(takewhile(lambda event: event.get("state") != last, jobs.events(old.id, _EVENTS)))
+    return [
+        event.get("text", "")
+        for event, refining in _with_refining(events, "warning")
+        if not (item := event.get("item")) or refining or old.holds(item)
+    ]
+
+
+def _with_refining(events: Sequence[Mapping[str, str]], kind: str) -> Iterator[tuple[Mapping[str, str], bool]]:
+    """The events of a kind; True for what was said while a branch was refined that is now a leaf of the same id."""
+    made = {json.loads(event["node"])["id"]: at for at, event in enumerate(events) if event.get("type") == "node"}
+    for at, event in enumerate(events):
+        if event.get("type") == kind:
+            yield event, at < made.get(event.get("item", ""), 0)
 
 
 def _signature(app: Celery, job: Job, tree: ResumedTree) -> Signature:

@@ -42,6 +42,11 @@ def planner() -> Planner:
     return Planner(registry.settings, Cache(registry.jobs.client, registry.settings))
 
 
+def _planner(run: TaskRun) -> Planner:
+    """That of the process, with what a replay changes of the settings."""
+    return planner().by(run.settings)
+
+
 @registry(TaskName.PLAN_JOB, on_error=fail_job)
 def plan_job(run: TaskRun) -> None:
     """Route the question, decompose it, submit the chord; with nothing to search, its body alone.
@@ -53,14 +58,14 @@ def plan_job(run: TaskRun) -> None:
         return
     if plan_ingest(run, app) or resume(run, app):
         return
-    route, cost = planner().route(job)
+    route, cost = _planner(run).route(job)
     run.annotate(cost, route.warnings)
     listed = Grown()
     if possible_callers(route) and _defined(run):
-        route = callers_route(route, registry.settings)
+        route = callers_route(route, run.settings)
     if possible_list(route):
-        listed = plan_list(run, app, registry.settings, possible=True, whole=whole_list(route))
-    route = list_route(route, registry.settings) if listed.nodes else route
+        listed = plan_list(run, app, run.settings, possible=True, whole=whole_list(route))
+    route = list_route(route, run.settings) if listed.nodes else route
     run.jobs.route(job.id, route)
     grown, cost = (listed, Cost()) if listed.nodes else _first(run, route)
     run.annotate(cost, grown.warnings if listed.nodes else (*listed.warnings, *grown.warnings))
@@ -79,11 +84,11 @@ def _defined(run: TaskRun) -> bool:
 def _first(run: TaskRun, route: Route) -> tuple[Grown, Cost]:
     """The first nodes. A list that cannot be planned is searched for like any question, and says so."""
     if route.planner is not PlannerName.ENUMERATION:
-        return planner().first(run.job, route)
-    listed = plan_list(run, app, registry.settings)
+        return _planner(run).first(run.job, route)
+    listed = plan_list(run, app, run.settings)
     if listed.nodes:
         return listed, Cost()
-    grown, cost = planner().first(run.job, route)
+    grown, cost = _planner(run).first(run.job, route)
     return grown.model_copy(update={"warnings": (*listed.warnings, *grown.warnings)}), cost
 
 
@@ -109,7 +114,7 @@ def _record_lost_branch(run: TaskRun, reason: str) -> None:
 def plan_refine(run: TaskRun) -> None:
     """Refine a branch: its children join the chord that it is a member of."""
     node = run.node()
-    grown, cost = planner().refine(run.job, node)
+    grown, cost = _planner(run).refine(run.job, node)
     run.annotate(cost, grown.warnings)
     _grow(run, node, grown.nodes)
 

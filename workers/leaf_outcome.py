@@ -34,7 +34,7 @@ def record_found(  # noqa: PLR0913 - as `TaskRun.record_leaf`
     last: bool = False,
 ) -> None:
     """Record a leaf with what it has found, best first."""
-    settings = run.jobs.settings
+    settings = run.settings
     limits = settings.multi_query
     share = leaf_kind_share(run.job.request, node, settings)
     shown = run.job.request.top_n or limits.max_total_results

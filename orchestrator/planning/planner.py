@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from copy import copy
 from functools import partial
 
 from orchestrator.planning.route import route_request
@@ -41,6 +42,14 @@ class Planner:
         self._limits = settings.decomposition
         self._settings, self._cache = settings, cache
         self._llm = ChatClient(settings) if settings.has_llm else None
+
+    def by(self, settings: Settings) -> Planner:
+        """This one with other settings, over the same connections."""
+        if settings is self._settings:
+            return self
+        other = copy(self)
+        vars(other).update(_settings=settings, _limits=settings.decomposition)
+        return other
 
     def close(self) -> None:
         """Close the connections to the LLM."""

@@ -221,7 +221,8 @@ class JobStore:
         """From summarising to done, and nobody is at `item` any more. True for the one call that ended the job."""
         own = JobKeys(job.id)
         packed, verdicts = hit_blobs.pack_answer(answer), ",".join(answer.verdicts)
-        work = [own.candidates, own.results, own.pool, own.chunks]
+        whole = self.settings.jobs.keep == "candidates"
+        work = [own.results, own.pool, *(() if whole else (own.candidates, own.chunks))]
         last = verdicts, item, pack_small(manifest) if manifest else b""
         return self._finish(job, work, packed, partial=answer.partial, last=last)
 

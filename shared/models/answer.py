@@ -11,7 +11,7 @@ from shared.models.base import Model
 from shared.models.cost import Cost, Spending
 from shared.models.enumeration import ListTable
 from shared.models.gaps import SearchedGap
-from shared.models.hits import LeafResult, MergedHit
+from shared.models.hits import Folds, LeafResult, MergedHit
 from shared.models.plan import Node
 from shared.models.request import TenantName
 from shared.models.route import Route
@@ -113,6 +113,7 @@ class Answer(Model):
     tree: tuple[Node, ...] = ()
     leaves: tuple[LeafResult, ...] = ()
     reranked_by: str | None = None
+    folds: Folds | None = Field(default=None, description="near-duplicates that were left out by their vectors")
     verdict: str | None = Field(
         default=None, description='"nothing relevant": no leaf reached rerank.min_relevance; "no retrieval needed"'
     )

@@ -287,11 +287,22 @@ class MergedHit(Hit):
     sources: tuple[Source, ...] = ()
 
 
+class Folds(Model):
+    """Chunk id of each near-duplicate -> that of the better hit: of the merge, and of what a second round found."""
+
+    first: dict[str, str] = Field(default_factory=dict)
+    again: dict[str, str] | None = Field(default=None, description="None: there was no second round")
+
+
 class MergedPool(Model):
-    """The merged tree: hits best first, and how many near-duplicates were folded."""
+    """The merged tree: hits best first, and how many near-duplicates were folded.
+
+    `folds`: which ones, where vectors decided it: an answer does not keep those, so a replay takes them from here.
+    """
 
     hits: tuple[MergedHit, ...] = ()
     per_leaf: dict[str, tuple[str, ...]] = Field(default_factory=dict, description="leaf id -> chunk ids kept")
     folded: int = 0
+    folds: Folds | None = None
     reranked_by: str | None = None
     warnings: tuple[str, ...] = ()

@@ -16,6 +16,7 @@ from shared.models.cost import Budget, Cost
 from shared.models.degraded import OnOutage
 from shared.models.ingest import IngestRequest
 from shared.models.plan import Facet, Links, check_links, references
+from shared.models.replay import Replay
 from shared.models.webhook import WebhookUrl
 
 MAX_QUESTION_CHARS = 4000
@@ -283,3 +284,4 @@ class JobRequest(Question):
     typed: tuple[TypedQuery, ...] = Field(default=(), max_length=MAX_QUERIES)
     tenant: TenantName = "default"
     ingest: IngestRequest | None = Field(default=None, description="the job puts documents in; set by the client alone")
+    replay: Replay | None = Field(default=None, description="what it goes on from; set by the client alone")

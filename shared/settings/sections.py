@@ -248,10 +248,11 @@ class JobSettings(SettingsSection):
         description="seconds that a job may wait for its turn before it expires; half of ttl_s at most",
     )  # fmt: skip
     ttl_s: int = Field(default=604_800, ge=60, description="seconds that a job and its results are kept")
-    keep: Literal["full", "answer", "summary"] = Field(
+    keep: Literal["candidates", "full", "answer", "summary"] = Field(
         default="full",
-        description="of a job that is done: full; answer (without what each leaf found); summary (also without the "
-        "texts of the results). What a retry may go on with is kept whole",
+        description="of a job that is done: full; candidates (also what each leaf chose from, for a replay of the "
+        "rerank); answer (without what each leaf found); summary (also without the texts of the results). What a retry "
+        "may go on with is kept whole",
     )
     max_events: int = Field(default=500, ge=50, description="entries kept in a job's event stream")
     redrive_after_s: float = Field(

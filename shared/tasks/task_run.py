@@ -36,6 +36,7 @@ from shared.providers.gates.cut_off import calls_of
 from shared.providers.lanes import in_lane
 from shared.providers.metering import Tally, metered, tallied
 from shared.settings import Settings
+from shared.settings.changed import changed
 from shared.tasks.app import settings_of
 from shared.tasks.result_backend import LAST
 from shared.tasks.run_context import in_task, tell
@@ -74,6 +75,12 @@ class TaskRun:
     def item(self) -> str:
         """The piece of the job's work that it is: a node's id, or its task's name."""
         return self.message.node_id or self.task.name
+
+    @property
+    def settings(self) -> Settings:
+        """Those of this process, with what a replay changes."""
+        replay = self.job.request.replay
+        return changed(self.jobs.settings, replay.settings) if replay else self.jobs.settings
 
     def annotate(self, cost: Cost | None = None, warnings: Iterable[str] = (), item: str = "") -> None:
         """Add to the job's costs and warnings, with the reasons for what this run has gone on without since.

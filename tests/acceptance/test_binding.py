@@ -14,6 +14,7 @@ import pytest
 
 from orchestrator.client import Ramify
 from shared.models import Answer, Node
+from shared.models.replay import ReplayStage
 from tests.acceptance.conftest import NOTES, ingested, launched
 from tests.fakes.openai_server import FakeOpenAI
 
@@ -61,6 +62,11 @@ def test_given_a_dependent_plan_when_run_then_each_leaf_follows_those_it_waits_f
     names = [query.removeprefix("What was decided about ").removesuffix("?") for query in second.variants]
     passages = " ".join(f"{hit.title} {hit.text}" for hit in first.hits[:3])
     assert all(name in passages for name in names)
+
+    for start in ReplayStage:
+        made = stack.replay(job_id, start)
+        assert stack.wait(made.job_id, 60).state == "done"
+        assert stack.manifest(made.job_id).digest == made.digest, start
 
 
 def test_given_a_nested_question_without_an_llm_when_asked_then_the_rules_bind_it(stack: Ramify) -> None:

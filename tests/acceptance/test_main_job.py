@@ -12,6 +12,8 @@ from orchestrator.client import Ramify
 from shared.contract import Queue
 from shared.errors import InputError, NotFoundError, RamifyError
 from shared.models import Answer, Facet
+from shared.models.manifest import Manifest
+from shared.models.replay import ReplayStage
 from tests.support.waiting import until
 
 QUESTIONS = ["如何优化数据库查询性能", "Compare Redis Streams and RabbitMQ for our order pipeline."]
@@ -68,6 +70,49 @@ def test_filters_reach_every_leaf(ramify: Ramify) -> None:
     assert hits
     assert all(hit.path.startswith("notes/zh/") for hit in hits)
     assert all(hit.date and hit.date >= "2025-01-01" for hit in hits)
+
+
+@pytest.mark.parametrize("start", ReplayStage)
+def test_a_replay_from_any_stage_with_nothing_changed_gives_the_same_record_and_a_changed_setting_another(
+    ramify: Ramify, start: ReplayStage
+) -> None:
+    before = answer_to(ramify, "Compare Redis Streams and RabbitMQ: why was one chosen, and what went wrong?")
+    made = ramify.replay(before.job_id, start)
+    assert ramify.wait(made.job_id, 60).state == "done"
+    first, again = ramify.manifest(before.job_id), ramify.manifest(made.job_id)
+    assert again.digest == first.digest == made.digest
+    assert (again.run.replay_of, again.run.replayed_from) == (first.digest, start)
+    told = {"job_id", "cost", "timings_ms", "leaves"}
+    assert ramify.result(made.job_id).model_dump(exclude=told) == before.model_dump(exclude=told)
+
+    changes = {"aggregators": {"reasoning": {"sentences": 1}}, "summary": {"unsupported": "mark"}}
+    other = ramify.replay(before.job_id, start, settings=changes)
+    assert ramify.wait(other.job_id, 60).state == "done"
+    assert ramify.manifest(other.job_id).record.settings.values == {
+        "aggregators.reasoning.sentences": 1, "summary.unsupported": "mark",
+    }  # fmt: skip
+    assert ramify.manifest(other.job_id).digest != made.digest
+
+
+def test_a_manifest_is_replayed_by_whoever_has_the_file_and_what_is_not_kept_is_refused(ramify: Ramify) -> None:
+    before = answer_to(ramify, QUESTIONS[0])
+    found = Manifest.model_validate_json(ramify.manifest(before.job_id).model_dump_json())
+    for start in (ReplayStage.PLAN, ReplayStage.SEARCH):
+        made = ramify.replay(found, start)
+        assert ramify.wait(made.job_id, 60).state == "done"
+        assert ramify.manifest(made.job_id).record.results == found.record.results
+    with pytest.raises(InputError, match="a manifest holds no passages: replay it --from plan or --from search"):
+        ramify.replay(found, ReplayStage.MERGE)
+    with pytest.raises(InputError, match="the pools hold it"):
+        ramify.replay(before.job_id, ReplayStage.PLAN, settings={"store": {"collection": "other"}})
+    with pytest.raises(InputError, match="choose from plan, search, rerank, merge, summary"):
+        ramify.replay(before.job_id, "fusion")
+    listed = answer_to(ramify, "List all notes tagged redis.")
+    with pytest.raises(InputError, match="a list is read anew"):
+        ramify.replay(listed.job_id, ReplayStage.MERGE)
+    made = ramify.replay(listed.job_id, ReplayStage.PLAN)
+    assert ramify.wait(made.job_id, 60).state == "done"
+    assert ramify.manifest(made.job_id).digest == made.digest
 
 
 def test_top_n_caps_the_merged_results(ramify: Ramify) -> None:

@@ -11,8 +11,10 @@ from uuid import uuid4
 import pytest
 
 from orchestrator.client import Ramify
+from shared.errors import InputError
 from shared.language.sentences import sentences
 from shared.models import Answer
+from shared.models.replay import ReplayStage
 from tests.acceptance.conftest import NOTES, ingested, launched
 from tests.fakes.openai_server import FakeOpenAI
 from tests.fakes.replies import CutOff, Fault, Hang, Malformed, Reply, Step
@@ -68,6 +70,20 @@ def test_a_job_with_all_models_counts_what_it_spends_and_warns_of_nothing(ask: A
     assert cost.embed_calls == len(answer.leaves)
     assert cost.rerank_calls == len(answer.leaves) + 1, "every leaf and the root"
     assert all(hit.parts.keys() >= {"rerank", "fused"} for hit in answer.results)
+
+
+def test_with_vectors_rerankers_and_an_llm_a_replay_from_any_stage_gives_the_same_record(
+    ask: Ask, with_models: Ramify
+) -> None:
+    before = ask(summary=True)
+    assert before.folds is not None, "vectors decided which near-duplicates were left out"
+    for start in ReplayStage:
+        made = with_models.replay(before.job_id, start)
+        assert with_models.wait(made.job_id, 60).state == "done"
+        assert with_models.manifest(made.job_id).digest == made.digest, start
+    changed = {"multi_query": {"dedup_threshold": 0.5}}
+    with pytest.raises(InputError, match="an answer keeps no vectors"):
+        with_models.replay(before.job_id, ReplayStage.MERGE, settings=changed)
 
 
 def test_a_tree_of_two_levels_grows_in_the_one_chord(ask: Ask, fake: FakeOpenAI) -> None:

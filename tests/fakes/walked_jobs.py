@@ -15,6 +15,7 @@ from shared.jobs.lines import NewLine, Page
 from shared.language.routing import route_by_rules
 from shared.models import Answer, Facet, JobRequest, Lane, LeafResult, LeafStatus, MergedPool, Node
 from shared.models.batch import LineRecord
+from shared.models.manifest import Manifest, Record, Run
 from shared.models.route import Route
 
 WAITING, ADMITTED = "waiting", "admitted"
@@ -34,6 +35,10 @@ def leaf(node_id: str, status: LeafStatus = LeafStatus.DONE) -> LeafResult:
 
 def answer(job: Job, *, partial: bool = False) -> Answer:
     return Answer(job_id=job.id, question="why?", state="done", coverage="3 of 3 leaves answered", partial=partial)
+
+
+def manifest(job: Job) -> Manifest:
+    return Manifest.of(Record(question=job.request.question), Run(job_id=job.id))
 
 
 def route() -> Route:
@@ -83,7 +88,8 @@ class WalkedJob:
 
     def done(self, *, partial: bool = False) -> bool:
         leaves = tuple(self.store.results(self.id).values())
-        return self.store.finish(self.job, answer(self.job, partial=partial).model_copy(update={"leaves": leaves}))
+        made = answer(self.job, partial=partial).model_copy(update={"leaves": leaves})
+        return self.store.finish(self.job, made, manifest=manifest(self.job))
 
     def to(self, place: str) -> WalkedJob:
         """Go on to this state."""

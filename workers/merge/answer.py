@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TypeVar
 
 from shared.errors import shown
-from shared.jobs import Job, JobReader, JobStore, State
+from shared.jobs import JobReader, State
 from shared.jobs.scripts import grown_branches
 from shared.jobs.states import ENDED_LEAVES
 from shared.language import reader_sentence
@@ -28,6 +28,7 @@ from shared.models import (
 from shared.models.answer import MissingFact, MissingReason
 from shared.models.enumeration import ListTable
 from shared.models.gaps import SearchedGap
+from shared.models.hits import Folds
 from shared.models.plan import node_order
 from shared.providers.llm.client import LLM
 from shared.providers.verifiers import Verifier
@@ -51,13 +52,15 @@ _LOST = "its record in the tree is lost"
 NO_RETRIEVAL = "no retrieval needed"
 
 
-def merged(run: TaskRun, nodes: Mapping[str, Node], results: Mapping[str, LeafResult]) -> MergedPool:
-    """One list of what the leaves that answered have recorded."""
-    settings, request = run.jobs.settings, run.job.request
+def merged(
+    run: TaskRun, nodes: Mapping[str, Node], results: Mapping[str, LeafResult], known: Folds | None = None
+) -> MergedPool:
+    """One list of what the leaves that answered have recorded. `known`: the near-duplicates of a record."""
+    settings, request = run.settings, run.job.request
     done = [leaf for leaf in results.values() if leaf.status is LeafStatus.DONE]
     shares = [leaf_kind_share(request, nodes[leaf.node_id], settings) for leaf in done if leaf.node_id in nodes]
     cap = request.top_n or settings.multi_query.max_total_results
-    return tree.merge_tree(done, nodes, settings.multi_query, cap, min(shares, default=1.0))
+    return tree.merge_tree(done, nodes, settings.multi_query, cap, min(shares, default=1.0), known)
 
 
 def run_aggregator(  # noqa: PLR0913 - what an answer is made of
@@ -91,7 +94,7 @@ def _made(  # noqa: PLR0913 - as run_aggregator
     Where the question is about an identifier that nothing names, the answer says so, and not what others say of others.
     """
     job = run.job
-    question, name, settings = job.request.question, job.aggregator or SIMPLE, run.jobs.settings
+    question, name, settings = job.request.question, job.aggregator or SIMPLE, run.settings
     if verdict(leaves) and of_symbol(question, pool.hits) is None:
         return name, Aggregated(summary=nothing_found(question))
     if table is None and (lost := unnamed_subject(question, pool.hits)):
@@ -178,13 +181,14 @@ def _reason(node_id: str, nodes: Mapping[str, Node], states: Mapping[str, str], 
     return f"was still waiting for {named} when {then}"
 
 
-def build_answer(  # noqa: PLR0913, PLR0917 - what an answer is made of
-    jobs: JobStore, job: Job, pool: MergedPool, made: Aggregated, leaves: list[LeafResult], state: State = State.DONE
+def build_answer(
+    run: TaskRun, pool: MergedPool, made: Aggregated, leaves: list[LeafResult], state: State = State.DONE
 ) -> Answer:
     """The answer of a job that is about to be done, or at `state`; without `leaves` nothing had to be looked up.
 
     Vectors are left out: nobody reads them.
     """
+    jobs, job = run.jobs, run.job
     status = JobReader(jobs.client).status(job.id)
     nodes = jobs.nodes(job.id)
     done = sum(leaf.status is LeafStatus.DONE for leaf in leaves)
@@ -200,15 +204,16 @@ def build_answer(  # noqa: PLR0913, PLR0917 - what an answer is made of
         steps=made.steps,
         table=made.table,
         results=_without_vectors(pool.hits),
-        gaps=_gaps(jobs, job, pool, nodes, leaves),
+        gaps=_gaps(run, pool, nodes, leaves),
         tree=tuple(nodes.values()),
         leaves=tuple(leaf.model_copy(update={"hits": _without_vectors(leaf.hits)}) for leaf in leaves),
         reranked_by=pool.reranked_by,
+        folds=pool.folds,
         verdict=own,
         verdicts=verdicts_of(made.summary, own),
         retrieval=bool(leaves),
         route=status.route,
-        warnings=tuple(dict.fromkeys((*status.warnings, *pool.warnings))),
+        warnings=_in_order((*status.warnings, *pool.warnings), leaves),
         degraded=status.degraded,
         degraded_at=status.degraded_at,
         cost=status.cost,
@@ -219,23 +224,30 @@ def build_answer(  # noqa: PLR0913, PLR0917 - what an answer is made of
     )
 
 
+def _in_order(warnings: Iterable[str], leaves: Sequence[LeafResult]) -> tuple[str, ...]:
+    """Each once: those of the whole job, then those of leaves in the tree's order. They came as their tasks ended."""
+    place = {warning: number for number, leaf in reversed(list(enumerate(leaves, 1))) for warning in leaf.warnings}
+    return tuple(sorted(set(warnings), key=lambda warning: (place.get(warning, 0), warning)))
+
+
 def _added_later(leaf: LeafResult, nodes: Mapping[str, Node]) -> bool:
     """True for a leaf of a second round: without it the answer is what it was before."""
     return leaf.node_id in nodes and nodes[leaf.node_id].gap is not None
 
 
 def _gaps(
-    jobs: JobStore, job: Job, pool: MergedPool, nodes: Mapping[str, Node], leaves: Sequence[LeafResult]
+    run: TaskRun, pool: MergedPool, nodes: Mapping[str, Node], leaves: Sequence[LeafResult]
 ) -> tuple[SearchedGap, ...]:
-    if not jobs.settings.gaps.allow(job.request):
+    request, options = run.job.request, run.settings.gaps
+    if not options.allow(request):
         return ()
     results = {leaf.node_id: leaf for leaf in leaves}
-    return told_gaps(SearchedTree(job.request.question, nodes, results, pool.hits, jobs.settings.gaps))
+    return told_gaps(SearchedTree(request.question, nodes, results, pool.hits, options))
 
 
 def kept(answer: Answer, keep: str) -> Answer:
     """What `jobs.keep` says is kept of an answer. One that a retry may go on with, partial or degraded, stays whole."""
-    if keep == "full" or answer.partial or answer.degraded:
+    if keep in {"full", "candidates"} or answer.partial or answer.degraded:
         return answer
     leaves = tuple(leaf.model_copy(update={"hits": ()}) for leaf in answer.leaves)
     if keep == "answer":

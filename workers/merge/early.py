@@ -41,7 +41,7 @@ def early_answer(run: TaskRun) -> Answer:
     pool = _pool(jobs, job.id) or merged(run, nodes, results)
     table = merge_rows(Tables(jobs.client, jobs.settings), job.id, nodes, jobs.settings.enumeration, keep=False)
     name, made = run_aggregator(run, pool, leaves, llm=None, table=table)
-    answer = build_answer(jobs, job, pool, made, leaves, job.state)
+    answer = build_answer(run, pool, made, leaves, job.state)
     warnings = (*answer.warnings, *made.warnings, *_warnings(job.state, leaves, nodes, states, table))
     update = {"aggregator": name, "warnings": tuple(dict.fromkeys(warnings))}
     return answer.model_copy(update=update)

@@ -33,7 +33,8 @@ def with_found_again(
             found.setdefault(hit.chunk_id, hit)
     known = {hit.chunk_id for hit in pool.hits}
     fresh = [MergedHit(**{**dict(hit), "vector": ()}) for name, hit in found.items() if name not in known]
-    folds = near_duplicates([*pool.hits, *fresh], threshold)
+    recorded = pool.folds.again if pool.folds else None
+    folds = near_duplicates([*pool.hits, *fresh], threshold) if recorded is None else recorded
     marked = [
         _marked(hit, sources[hit.chunk_id], scores[hit.chunk_id]) if hit.chunk_id in scores else hit
         for hit in (*pool.hits, *fresh)
@@ -42,7 +43,8 @@ def with_found_again(
     hits = in_places(marked)[:cap]
     kept = {hit.chunk_id for hit in hits}
     own = {leaf.node_id: tuple(hit.chunk_id for hit in leaf.hits if hit.chunk_id in kept) for leaf in leaves}
-    return pool.model_copy(update={"hits": hits, "per_leaf": {**pool.per_leaf, **own}})
+    told = pool.folds and pool.folds.model_copy(update={"again": folds})
+    return pool.model_copy(update={"hits": hits, "folds": told, "per_leaf": {**pool.per_leaf, **own}})
 
 
 def in_places(hits: Sequence[MergedHit]) -> tuple[MergedHit, ...]:

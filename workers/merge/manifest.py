@@ -78,6 +78,8 @@ def manifest_of(job: Job, answer: Answer, settings: Settings) -> Manifest:
         created_at=round(job.created_at, 3),
         finished_at=round(job.created_at + answer.timings_ms.get("total", 0.0) / 1000, 3),
         timings_ms=answer.timings_ms,
+        replay_of=request.replay.digest if request.replay else "",
+        replayed_from=request.replay.start.value if request.replay else "",
     )
     return Manifest.of(record, run)
 

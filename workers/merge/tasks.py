@@ -37,6 +37,7 @@ from workers.merge.early import early_answer
 from workers.merge.gaps import GapQuery, SearchedTree, round_of
 from workers.merge.gaps_said import said_gaps
 from workers.merge.manifest import manifest_of
+from workers.merge.recorded import recorded_answer, recorded_pool
 
 
 @registry(TaskName.MERGE_TREE, on_error=fail_job)
@@ -49,18 +50,19 @@ def merge_tree(run: TaskRun) -> None:
     job, jobs = run.job, run.jobs
     if run.message.force:
         record_searched(run)
-    nodes, results = jobs.nodes(job.id), jobs.results(job.id)
-    pool = merged(run, nodes, results)
-    if _search_again(run, nodes, results, pool) or not jobs.start_merging(
-        job.id, run.claimant, force=run.message.force
-    ):
+    nodes, results, before = jobs.nodes(job.id), jobs.results(job.id), recorded_answer(run)
+    pool = merged(run, nodes, results, before.folds if before else None)
+    if before is None and _search_again(run, nodes, results, pool):
+        return
+    if not jobs.start_merging(job.id, run.claimant, force=run.message.force):
         return
     tables = Tables(jobs.client, registry.settings)
-    if table := merge_rows(tables, job.id, nodes, registry.settings.enumeration):
+    if table := merge_rows(tables, job.id, nodes, run.settings.enumeration):
         if table.partial:
             note_reason(Degradation.OUT_OF_TIME)
         run.annotate(warnings=list_warnings(table, run.job.request.question))
-    ranked = tree.only_original_leaf(pool)
+    as_recorded = recorded_pool(run, pool, before)
+    ranked, pool = bool(as_recorded) or tree.only_original_leaf(pool), as_recorded or pool
     if late := not ranked and not seconds_for("root rerank", job.remaining(WRITE_S)):
         note_reason(Degradation.OUT_OF_TIME)
         run.annotate(warnings=["The merged results were not reranked: the job's time was up."])
@@ -77,7 +79,7 @@ def _search_again(run: TaskRun, nodes: Mapping[str, Node], results: Mapping[str,
     They are claimed in the job store before they are sent, as the children of a branch are: what is lost in between,
     the reaper sends.
     """
-    job, settings = run.job, registry.settings
+    job, settings = run.job, run.settings
     late = run.message.force or job.remaining(job.leaf_reserve) < settings.gaps.min_seconds
     if job.state is not State.SEARCHING or job.open or late or not settings.gaps.allow(job.request):
         return False
@@ -104,7 +106,7 @@ def merge_summarise(run: TaskRun) -> None:
     leaves = all_leaves(jobs.nodes(job.id), jobs.leaf_states(job.id), jobs.results(job.id))
     if not leaves and (route := jobs.routed(job.id)) and route.planner is PlannerName.NONE:
         made = Aggregated(summary=no_retrieval(job.request.question))
-        _finish(run, build_answer(jobs, job, MergedPool(), made, []))
+        _finish(run, build_answer(run, MergedPool(), made, []))
         return
     failed = [leaf for leaf in leaves if leaf.status is not LeafStatus.DONE]
     if len(failed) == len(leaves):
@@ -117,13 +119,13 @@ def merge_summarise(run: TaskRun) -> None:
     verifier = verifier_of(writer) if writer is not None else None
     name, made = run_aggregator(run, pool, leaves, llm=writer, table=table, verifier=verifier)
     run.annotate(made.cost, made.warnings)
-    answer = build_answer(jobs, job, pool, made, leaves)
+    answer = build_answer(run, pool, made, leaves)
     _finish(run, answer.model_copy(update={"aggregator": name}))
 
 
 def _finish(run: TaskRun, answer: Answer) -> None:
     """End the job with its answer and the manifest of all of it, whatever is kept."""
-    run.finish(kept(answer, registry.settings.jobs.keep), manifest_of(run.job, answer, registry.settings))
+    run.finish(kept(answer, registry.settings.jobs.keep), manifest_of(run.job, answer, run.settings))
 
 
 def _unanswered(run: TaskRun, failed: list[LeafResult]) -> str:
@@ -147,7 +149,7 @@ def _merged_anew(run: TaskRun) -> MergedPool:
 
 def _wants_llm(run: TaskRun) -> bool:
     asked = run.job.request.summary
-    return asked if asked is not None else registry.settings.enable_summary
+    return asked if asked is not None else run.settings.enable_summary
 
 
 def _warnings(run: TaskRun, failed: list[LeafResult]) -> list[str]:

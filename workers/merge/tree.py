@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import inf
 
 from shared.models import Facet, Hit, JobRequest, LeafResult, MergedHit, MergedPool, Node, Source
-from shared.models.hits import Effect
+from shared.models.hits import Effect, Folds
 from shared.models.plan import node_order
 from shared.providers.rerankers.base import score_parts
 from shared.settings.sections import MultiQuerySettings
@@ -20,12 +20,13 @@ LEAF_SHARE = 0.5
 RULES_WEIGHT = 0.7
 
 
-def merge_tree(
+def merge_tree(  # noqa: PLR0913, PLR0917 - what a merge goes by
     leaves: Sequence[LeafResult],
     nodes: Mapping[str, Node],
     limits: MultiQuerySettings,
     cap: int,
     per_kind: float = 1.0,
+    known: Folds | None = None,
 ) -> MergedPool:
     """The best hits of all leaves, at most `cap`, best first; ties are broken by chunk id.
 
@@ -37,13 +38,14 @@ def merge_tree(
     unless it is a step that waits for others or is waited for: those the rules read right. Scores of leaves that were
     reranked differently are not compared: such hits are ordered by their rank, and a warning says so. A leaf that is
     alone keeps the order that its strategy gave it (the stage `mmr` orders without changing scores). What only a leaf
-    of a second round has found gets places of its own (`workers.merge.found_again`).
+    of a second round has found gets places of its own (`workers.merge.found_again`). `known`: near-duplicates that were
+    found when the hits still had vectors.
     """
     ordered = sorted(leaves, key=lambda leaf: node_order(leaf.node_id))
     added = [leaf for leaf in ordered if leaf.node_id in nodes and nodes[leaf.node_id].gap]
     found = {leaf.node_id: leaf for leaf in ordered if leaf not in added}
     chunks, warnings = _best_hits(found.values(), nodes)
-    folds = _folds([hit for hit, _ in chunks], limits.dedup_threshold)
+    folds = known.first if known else _folds([hit for hit, _ in chunks], limits.dedup_threshold)
     merged = _merged(chunks, folds)
     ranked = {
         node_id: list(dict.fromkeys(folds.get(hit.chunk_id, hit.chunk_id) for hit in leaf.hits))
@@ -57,6 +59,7 @@ def merge_tree(
         hits=tuple(hit for chunk_id, hit in merged.items() if chunk_id in kept),
         per_leaf={node_id: tuple(c for c in ids if c in kept) for node_id, ids in ranked.items()},
         folded=len(folds),
+        folds=known or (Folds(first=folds) if any(hit.vector for hit, _ in chunks) else None),
         reranked_by=rerankers.pop() if len(rerankers) == 1 else None,
         warnings=warnings,
     )

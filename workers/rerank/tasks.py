@@ -33,8 +33,8 @@ def _reranker() -> GuardedReranker:
     return reranker(registry.settings)
 
 
-def _tools(timeout_s: float) -> Tools:
-    return Tools(settings=registry.settings, reranker=_reranker(), llm=llm(), cache=shared_cache(), timeout_s=timeout_s)
+def _tools(run: TaskRun, timeout_s: float) -> Tools:
+    return Tools(settings=run.settings, reranker=_reranker(), llm=llm(), cache=shared_cache(), timeout_s=timeout_s)
 
 
 def _record_failure(run: TaskRun, reason: str) -> None:
@@ -45,7 +45,7 @@ def _record_failure(run: TaskRun, reason: str) -> None:
 def _start_what_waited(run: TaskRun) -> None:
     """Start the leaves that waited for this one."""
     if needed_by := dependents(run):
-        bind_dependents(run, needed_by, _tools(run.job.remaining(run.job.leaf_reserve)))
+        bind_dependents(run, needed_by, _tools(run, run.job.remaining(run.job.leaf_reserve)))
 
 
 @registry(TaskName.RERANK_LEAF, on_error=_record_failure)
@@ -66,8 +66,8 @@ def rerank_leaf(run: TaskRun) -> None:
 def _rerank_and_record(run: TaskRun, found: SearchResult) -> None:
     job, node = run.job, run.node()
     if found.mode != NOTHING_INGESTED.mode:
-        tools = _tools(job.remaining(job.leaf_reserve))
-        found = run_rerank_stages(leaf_query(job.request, node, registry.settings), found, tools)
+        tools = _tools(run, job.remaining(job.leaf_reserve))
+        found = run_rerank_stages(leaf_query(job.request, node, run.settings), found, tools)
         record_found(run, node, found, found.cost, found.warnings, last=not node.needed_by)
     else:
         record_found(run, node, found, last=not node.needed_by)
@@ -88,7 +88,7 @@ def rerank_root(run: TaskRun) -> None:
         return
     request = run.job.request
     hits = [Hit(**{name: getattr(hit, name) for name in Hit.model_fields}) for hit in pool.hits]
-    ranked = rerank_pool(request.question, hits, request.tenant, _tools(run.job.remaining(WRITE_S)))
+    ranked = rerank_pool(request.question, hits, request.tenant, _tools(run, run.job.remaining(WRITE_S)))
     ordered = apply_root_rerank(pool, ranked.hits, ranked.reranker, leaf_share=leaf_share(request))
     run.start_summarising(ordered, spent(ranked), ranked.warnings)
 

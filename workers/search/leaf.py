@@ -106,20 +106,20 @@ def leaf_result_limit(node: Node, limits: MultiQuerySettings, shown: int) -> int
 
 
 def run_search_stages(
-    leaf: LeafQuery, resources: SearchResources, cache: Cache | None, timeout_s: float
+    leaf: LeafQuery, resources: SearchResources, cache: Cache | None, timeout_s: float, settings: Settings | None = None
 ) -> SearchResult:
     """The stages up to the rerank. Raises: InputError for an unknown strategy, the store's errors.
 
-    Every call of a server ends within `timeout_s`, with its retries and waits.
+    Every call of a server ends within `timeout_s`, with its retries and waits. `settings`: None: those of the process.
     """
-    settings = resources.settings
+    settings = settings or resources.settings
     with until(time.monotonic() + timeout_s):
         stages, _ = split(settings.stages_of(leaf.strategy))
         ready = resources.tools(leaf.tenant)
         if ready is None:
             return NOTHING_INGESTED
         info, tools = ready
-        tools = replace(tools, timeout_s=timeout_s, index_version=info.index_version)
+        tools = replace(tools, settings=settings, timeout_s=timeout_s, index_version=info.index_version)
         run = search_variants if leaf.variants else search
 
         compute = partial(run, leaf.query(), leaf.strategy, stages, tools, explain=leaf.explain)
@@ -151,6 +151,7 @@ def _search_key(leaf: LeafQuery, stages: Strategy, info: CollectionInfo, setting
         **leaf.model_dump(mode="json"),
         "stages": _STRATEGY.dump_python(stages, mode="json"),
         "search": settings.search.model_dump(mode="json"),
+        "layers": (settings.multi_query.search_depth, settings.multi_query.branch_limit),
         "built_with": info.built_with.model_dump(mode="json"),
         "index_version": info.index_version,
         "collection": settings.store.collection,

@@ -10,8 +10,9 @@ from pydantic import ValidationError
 
 from shared.contract import TaskName
 from shared.errors import InputError, RamifyError
-from shared.models import ROOT_ID, Facet, Node, SearchResult
+from shared.models import ROOT_ID, Cost, Facet, Node, SearchResult
 from shared.models.find import MAX_ANCHORS, Anchor, Context, FindReply, FindRequest, RelatedReply, RelatedRequest
+from shared.models.replay import Replay, ReplayStage
 from shared.providers.http_deadline import until
 from shared.settings.strategies import named
 from shared.tasks.task_run import TaskRun, remote
@@ -35,10 +36,30 @@ _FIND_TIMEOUT_S = 10.0
 @registry(TaskName.SEARCH_LEAF, on_error=leaf_failed)
 def search_leaf(run: TaskRun) -> None:
     """Search a leaf's subquestion and hand the candidates to the rerank pool."""
-    timeout = run.leaf_seconds("searched")
-    leaf = leaf_query(run.job.request, run.node(), registry.settings)
-    found = run_search_stages(leaf, search_resources(), shared_cache(), timeout)
+    timeout, node, replay = run.leaf_seconds("searched"), run.node(), run.job.request.replay
+    if replay is not None and replay.start is ReplayStage.RERANK:
+        found = _as_recorded(run, node, replay, timeout)
+    else:
+        leaf = leaf_query(run.job.request, node, run.settings)
+        found = run_search_stages(leaf, search_resources(), shared_cache(), timeout, run.settings)
     run.put_candidates(found, found.cost, found.warnings)
+
+
+def _as_recorded(run: TaskRun, node: Node, replay: Replay, timeout_s: float) -> SearchResult:
+    """The candidates of the job that is replayed from its rerank on.
+
+    Where they are not kept, or the leaf is bound to another query now, it is searched as it was then: the client has
+    seen that the corpus is the same.
+    """
+    before = run.jobs.node(replay.of, node.id) if replay.of else None
+    if before is not None and (before.query, before.variants) == (node.query, node.variants):
+        found = run.jobs.candidates(replay.of, node.id)
+        if found is not None:
+            return found.model_copy(update={"cost": Cost()})
+    leaf = leaf_query(run.job.request, node, registry.settings)
+    if strategy := replay.strategies.get(node.id):
+        leaf = leaf.model_copy(update={"strategy": strategy})
+    return run_search_stages(leaf, search_resources(), shared_cache(), timeout_s)
 
 
 @remote(app, TaskName.SEARCH_FIND, ignore_result=False)

@@ -35,6 +35,8 @@ OF_JOB: Mapping[str, Call] = {
     "cancel": lambda client, id_: client.cancel(id_),
     "follow_ingest": lambda client, id_: list(client.follow_ingest(id_)),
     "ingest_result": lambda client, id_: client.ingest_result(id_),
+    "manifest": lambda client, id_: client.manifest(id_),
+    "replay": lambda client, id_: client.replay(id_, "plan"),
     "result": lambda client, id_: client.result(id_),
     "refresh": lambda client, id_: client.refresh(id_),
     "retry": lambda client, id_: client.retry(id_),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.resume import ResumedTree, resumed, resumed_tree
+from orchestrator.resume import ResumedTree, replayed_tree, resumed, resumed_tree
 from shared.jobs.scripts import node_args
 from shared.models import Facet, Node, NodeKind
+from shared.models.replay import ReplayStage
 from tests.fakes.walked_jobs import route
 
 
@@ -155,3 +156,17 @@ def test_given_a_branch_that_became_a_leaf_without_the_llm_then_it_is_refined_ag
     assert states(found) == {"0.0": "pending", "0.1": "open"}
     assert [one.kind for one in found.start] == [NodeKind.BRANCH]
     assert of([node("0.0"), leaf], done="0.0 0.1", again="0.0").kept == ("0.1",)
+
+
+def test_a_replay_of_the_search_has_the_plan_without_what_was_added_to_it_and_a_later_one_all_leaves() -> None:
+    grown, child = node("0.1", kind=NodeKind.BRANCH, budget=4), node("0.1.1", parent_id="0.1", level=2)
+    added = node("0.3", facet=Facet.GAP, gap={"signal": "name", "what": "Ada"})
+    tree = {one.id: one for one in (node("0.0"), grown, child, bound("0.2", "0.0"), added)}
+    early = replayed_tree(tree, ReplayStage.RERANK)
+    assert [one.id for one in early.nodes] == ["0.0", "0.1", "0.1.1", "0.2"]
+    assert [one.id for one in early.start] == ["0.0", "0.1.1"]
+    assert early.nodes[3].query == "who is #1?", "it waits anew for what it asked with"
+    late = replayed_tree(tree, ReplayStage.MERGE)
+    assert late.kept == ("0.0", "0.1.1", "0.2", "0.3")
+    assert (late.start, late.notify) == ((), ())
+    assert late.nodes[3].query == "who is Ada?"

@@ -58,7 +58,7 @@ def answered(store: JobStore, job: Job) -> Answer:
     step = TaskRun(SimpleNamespace(name="t"), store, now, SimpleNamespace())  # type: ignore[arg-type]
     name, made = run_aggregator(step, pool, leaves, llm=None)
     store.annotate(job.id, made.cost, made.warnings)
-    answer = build_answer(store, now, pool, made, leaves).model_copy(update={"aggregator": name})
+    answer = build_answer(step, pool, made, leaves).model_copy(update={"aggregator": name})
     assert store.finish(now, answer)
     read = JobReader(store.client).answer(job.id)
     assert read == answer

@@ -117,7 +117,7 @@ def test_what_the_llm_says_is_missing_goes_first_and_its_failure_leaves_the_rule
 ) -> None:
     jobs, llm = JobStore(client, settings), ScriptedLLM(reply, tokens_in=7, tokens_out=2)
     asking = settings.model_copy(update={"gaps": settings.gaps.model_copy(update={"ask": True})})
-    monkeypatch.setattr(merging.registry, "settings", asking)
+    monkeypatch.setattr(merging.registry.jobs, "settings", asking)
     monkeypatch.setattr(merging, "llm_of", lambda *_: llm)
     job_id = searched(jobs)
 
