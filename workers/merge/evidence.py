@@ -186,7 +186,8 @@ class AskedFor:
         self._term = self._table.defined_term(low)
         asked = [one for one in self._table.relations if any(flat(word) in self._flat for word in one.asked)]
         self._said = frozenset(term for one in asked for word in one.said for term in terms(word))
-        self.needed = [frozenset(term for word in one.said for term in terms(word)) for one in asked if one.needed]
+        said = [one.said for one in asked if one.needed and AnswerKind.STEPS not in self.kinds]
+        self.needed = [frozenset(term for word in words for term in terms(word)) for words in said]
         self._measure = self._table.measure_of(low) if AnswerKind.NUMBER in self.kinds else None
 
     @property

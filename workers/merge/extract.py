@@ -35,7 +35,8 @@ class Extract:
     """Sentences of a pool: those that answer the question, and those of each subquestion by the id of its node.
 
     `parts`: those of each part of a question that asks several things but was searched as one; `rest` goes behind them.
-    `unsaid`: `direct` is the nearest that was found, and does not say what is asked.
+    `unsaid`: `direct` is the nearest that was found, and does not say what is asked. `steps_left_out`: numbers of steps
+    between those of `direct` that were not found.
     """
 
     direct: Sequence[QuotableSentence] = ()
@@ -43,6 +44,7 @@ class Extract:
     parts: Mapping[str, Sequence[QuotableSentence]] | None = None
     rest: Sequence[QuotableSentence] = ()
     unsaid: bool = False
+    steps_left_out: Sequence[int] = ()
 
     @property
     def passages(self) -> list[QuotableSentence]:
@@ -88,7 +90,7 @@ def extracted(question: str, pool: MergedPool, nodes: Mapping[str, Node], limit:
             return Extract(parts=found, rest=rest)
     if len(groups) < 2:
         direct, said = picker.answer(question, min(limit, _DIRECT), _DIRECT_WIDTH)
-        return Extract(direct, unsaid=not said)
+        return Extract(direct, unsaid=not said, steps_left_out=picker.steps_left_out)
     direct = picker.pick(question, None, min(limit, _DIRECT_BROAD))
     each = max(1, min(_PER_GROUP, (limit - _DIRECT_BROAD) // len(groups)))
     chosen = {
@@ -155,6 +157,9 @@ def summary_of(question: str, found: Extract, pool: MergedPool, nodes: Mapping[s
     if found.unsaid:
         parts = [_missing_line(question, question), f"{reader_sentence('nearest', question)}\n{parts[0]}"]
         missing.append(question)
+    for number in found.steps_left_out:
+        missing.append(reader_sentence("step", question, str(number)))
+        parts.append(_missing_line(question, missing[-1]))
     for part, group in (found.parts or {}).items():
         parts.append(written(group) or _missing_line(question, part))
         missing += [] if group else [part]

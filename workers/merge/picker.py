@@ -20,6 +20,7 @@ from workers.merge.attributes import AskedAttribute
 from workers.merge.dated import Days
 from workers.merge.evidence import FARTHEST, AskedFor, Pages, SentenceScorer, points_back, subject_or_all
 from workers.merge.identifiers import identifiers, named_numbers, names, unnamed, without
+from workers.merge.numbered_sections import steps_of_page
 from workers.merge.pieces import QuotableSentence, code_blocks, quotable_sentences, quote_width
 
 MAX_STEPS = 8
@@ -73,6 +74,8 @@ class Picker:
         self._words = [term_set(f"{hit.title}\n{hit.heading}\n{hit.text}") for hit in hits]
         self._nodes = [frozenset(source.node_id for source in hit.sources) for hit in hits]
         self.picked: list[QuotableSentence] = []
+        #: Of the steps that were picked: the numbers of those between them that were not found.
+        self.steps_left_out: list[int] = []
 
     def coverage(self, query: str, node_id: str | None = None) -> float:
         """Share, 0..1, of the query's terms in the hit that has most of them; 1 without terms.
@@ -106,6 +109,11 @@ class Picker:
         """
         if AskedFor(query).example and (code := self._example(query)):
             return [code, *self.pick(query, None, _BESIDE_CODE, width=_BESIDE_WIDTH)], True
+        if AskedFor(query).steps:
+            steps, self.steps_left_out = steps_of_page(term_set(query), self._hits)
+            if steps:
+                self.picked += steps
+                return steps, True
         chosen, asked = self.pick(query, None, limit, width=width), self._asked_attribute(query)
         if not asked.answered_by(chosen) and not self._versions(query, chosen):
             left = self._of_named(
