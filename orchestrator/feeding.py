@@ -161,16 +161,19 @@ class Feeding:
         documents: Iterable[PushedDocument | Mapping[str, Any]],
         *,
         source: str,
+        removed: Iterable[str] = (),
         namespace: str = "default",
         tenant: str | None = None,
     ) -> str:
         """Put documents of another program in, or in the place of their older forms; returns the job's id.
 
-        `source` names the program's documents: ids are its own. Documents are taken as they are needed, and the call
-        returns when all are handed over; `wait` waits for the job. Behind a document that cannot be taken none is.
+        `source` names the program's documents: ids are its own. `removed`: ids of those that go, read behind the last
+        document. Documents are taken as they are needed, and the call returns when all are handed over; `wait` waits
+        for the job. Behind a document that cannot be taken none is.
         Raises: InputError, LaneFullError, RamifyError.
         """
         options, source = self._options(namespace, tenant), checked_name("source", source)
+        own = {"tenant": options.tenant, "namespace": options.namespace, "source": source}
         stream = _raw(documents, source, options)
         first = list(islice(stream, 1))  # what is wrong from its beginning makes no job
         with reachable(self.settings):
@@ -178,6 +181,9 @@ class Feeding:
             with HandOver(self._ingesting, job_id, options) as hand_over:
                 for _ in hand_over.documents(source, chain(first, stream)):
                     pass
+                names = (pushed_identity(source, id_) for id_ in removed)
+                while page := tuple(islice(names, _REMOVED)):
+                    hand_over.put(IngestItem(removed=page, **own))
             return job_id
 
     def delete(self, ids: Iterable[str], *, source: str, namespace: str = "default", tenant: str | None = None) -> str:
@@ -185,15 +191,7 @@ class Feeding:
 
         Ids of which there is none are no fault. Raises: InputError, LaneFullError, RamifyError.
         """
-        options, source = self._options(namespace, tenant), checked_name("source", source)
-        own = {"tenant": options.tenant, "namespace": options.namespace, "source": source}
-        names = [pushed_identity(source, id_) for id_ in ids]
-        with reachable(self.settings):
-            job_id = self._ingesting.submit(HandedOver.DOCUMENTS, [source], options)
-            with HandOver(self._ingesting, job_id, options) as hand_over:
-                for start in range(0, len(names), _REMOVED):
-                    hand_over.put(IngestItem(removed=tuple(names[start : start + _REMOVED]), **own))
-            return job_id
+        return self.upsert((), source=source, removed=ids, namespace=namespace, tenant=tenant)
 
     def follow_ingest(self, job_id: str) -> Iterator[Progress]:
         """The steps of an ingest that was submitted before, from its beginning. Raises: as `ingest`."""

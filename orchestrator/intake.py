@@ -248,17 +248,17 @@ def _no_number(name: str) -> NoReturn:
     raise _NoNumberError(f"{name} is no number in JSON")
 
 
-def bounded_lines(handle: Any) -> Iterator[bytes]:
+def bounded_lines(handle: Any, most_bytes: int = MAX_LINE_BYTES) -> Iterator[bytes]:
     """Lines of a binary file with flat memory, whatever ends them (LF, CRLF, CR).
 
-    Of a line that is too long only the beginning is kept.
+    Of a line of more than `most_bytes` only the beginning is kept, which is one byte longer.
     """
     line, carried = b"", b""
     while block := handle.read1(_READ):
         data = carried + block
         carried = b"\r" if data.endswith(b"\r") else b""  # an LF may follow
         for piece in _PIECE.findall(data.removesuffix(carried)):
-            line = (line + piece)[: MAX_LINE_BYTES + 1]
+            line = (line + piece)[: most_bytes + 1]
             if piece.endswith((b"\r", b"\n")):
                 yield line
                 line = b""

@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from anyio import to_thread
 from fastapi import FastAPI
+from pydantic.json_schema import models_json_schema
 from starlette.routing import Route
 
 from orchestrator.client import Ramify
+from orchestrator.operations.push import PushInput
 from orchestrator.operations.registry import OPERATIONS
-from orchestrator.server import batch_stream, chat, health, metrics, problems, routes
+from orchestrator.operations.streams import BatchInput
+from orchestrator.server import batch_stream, chat, health, metrics, problems, routes, uploads
 from orchestrator.server.bodies import BodyReaders
 from orchestrator.server.bounds import BodyBounds
 from orchestrator.server.events import routes as event_routes
@@ -26,8 +29,12 @@ from shared.settings import Settings
 if TYPE_CHECKING:
     from orchestrator.mcp.http import McpPath
 
+#: Schemas of bodies that routes written by hand read themselves.
+_, _BY_HAND = models_json_schema(
+    [(BatchInput, "validation"), (PushInput, "validation")], ref_template="#/components/schemas/{model}"
+)
 #: Paths whose bodies may have any size: their routes bound what they keep.
-_STREAMED = (batch_stream.PATH,)
+_STREAMED = (batch_stream.PATH, uploads.PATH)
 
 
 def make_app(settings: Settings, client: Ramify | None = None) -> FastAPI:
@@ -78,6 +85,7 @@ def make_app(settings: Settings, client: Ramify | None = None) -> FastAPI:
     app.include_router(event_routes.router)
     app.include_router(batch_stream.router)
     app.include_router(chat.router)
+    app.include_router(uploads.router)
     app.include_router(routes.router_of(OPERATIONS.values()))
     if mcp:
         app.router.routes.append(Route(mcp.path, mcp, include_in_schema=False))
@@ -91,6 +99,7 @@ def _described(app: FastAPI) -> dict[str, Any]:
         document = FastAPI.openapi(app)
         schemas = document.setdefault("components", {}).setdefault("schemas", {})
         schemas["Problem"] = routes.PROBLEM_SCHEMA
+        schemas |= _BY_HAND.get("$defs", {})
         for unused in ("HTTPValidationError", "ValidationError"):
             schemas.pop(unused, None)
         app.openapi_schema = document

@@ -25,7 +25,7 @@ from shared.settings.faults import json_fault, request_fault
 
 PATH = "/v1/batches"
 LINES = ("application/jsonl", "application/x-ndjson", "application/x-jsonlines", "application/json-lines", "text/plain")
-_JSON = "application/json"
+JSON = "application/json"
 _OPTIONS = TypeAdapter(dict[str, Any])
 _log = logging.getLogger(__name__)
 router = APIRouter()
@@ -43,7 +43,7 @@ _BODY = {
     "required": True,
     "content": {
         LINES[0]: {"schema": {"type": "string", "description": "A question, or an object with one, a line."}},
-        _JSON: {"schema": BatchInput.model_json_schema()},
+        JSON: {"schema": {"$ref": "#/components/schemas/BatchInput"}},
     },
 }
 
@@ -86,7 +86,7 @@ async def post_batch(
     readers: BodyReaders = request.app.state.bodies
     kind = request.headers.get("content-type", LINES[0]).partition(";")[0].strip().lower()
     try:
-        if kind == _JSON:
+        if kind == JSON:
             work, most = _WholeBatch(client, given, idempotency_key), settings.max_body_bytes
             taken = await readers.run(request, work, most)
         elif kind in LINES:
@@ -94,14 +94,14 @@ async def post_batch(
                 request, BatchPost(client, given, idempotency_key).read, settings.max_upload_bytes
             )
         else:
-            raise InputError("Content-Type", kind, f"send {LINES[0]} or {_JSON}")
+            raise InputError("Content-Type", kind, f"send {LINES[0]} or {JSON}")
     except ClientDisconnect:
         _log.info("a client went away while it sent a batch; it goes on with the same Idempotency-Key")
         return Response(status_code=499)
     except FullBatchError as full:
         return _full(full)
     body = taken.model_dump_json()
-    return Response(body, 202, {"Location": f"{PATH}/{taken.batch_id}"}, _JSON)
+    return Response(body, 202, {"Location": f"{PATH}/{taken.batch_id}"}, JSON)
 
 
 class _WholeBatch:
