@@ -9,6 +9,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
+from redis import Redis
+
 from orchestrator.batches import BatchIntake
 from orchestrator.batching import Batching
 from orchestrator.corpus import Corpus, last_ingests
@@ -23,6 +25,7 @@ from orchestrator.keeping import Keeping
 from orchestrator.local.state import connection
 from orchestrator.operating import Operator
 from orchestrator.outage import Outage
+from orchestrator.places import KeyPlaces, Places
 from orchestrator.records.replaying import Replayed, Replaying, manifest_or_error, replay_stage
 from orchestrator.retry import Retrying, job_or_batch
 from orchestrator.searching import Searching
@@ -65,22 +68,24 @@ class Ramify(Batching, Keeping):
         self._jobs = JobStore(self._redis, self.settings)
         self._reader = JobReader(self._redis)
         self._submitter = Submitter(self._app, self._jobs)
-        self._ingesting = Ingesting(self._app, self._jobs, self._submitter)
-        self._bind(tenant)
+        self._bind(tenant, Places())
 
-    def _bind(self, tenant: str | None) -> None:
+    def _bind(self, tenant: str | None, places: Places) -> None:
+        self._places = places
+        self._ingesting = Ingesting(self._app, self._jobs, self._submitter, places)
         self.tenant = None if tenant is None else tenant_name(tenant)
         self._batches = BatchIntake(self._jobs, self._submitter, self.settings, self.tenant)
         self._searching = Searching(self._app, self.settings, self._run_job, self.tenant)
         self._scope = TenantScope(self._redis, self.tenant)
 
-    def for_tenant(self, tenant: str | None) -> Self:
+    def for_tenant(self, tenant: str | None, key_id: str | None = None, open_jobs: int = 0) -> Self:
         """A client bound to `tenant` (None: to none) on the same connections: do not use it once this one is closed.
 
+        `key_id`: of the API key for which it makes jobs and batches; `open_jobs`: how many of them may be open.
         Takes microseconds, and may be used from several threads. Raises: InputError for what is no name of a tenant.
         """
         bound = copy(self)
-        bound._bind(tenant)  # noqa: SLF001 - a copy of this
+        bound._bind(tenant, KeyPlaces(self._jobs, key_id, open_jobs) if key_id else Places())  # noqa: SLF001
         return bound
 
     def __enter__(self) -> Self:
@@ -95,6 +100,11 @@ class Ramify(Batching, Keeping):
         self._app.close()
         self._redis.close()
 
+    @property
+    def redis(self) -> Redis:
+        """This client's connection, for what belongs to no job: API keys and logins."""
+        return self._redis
+
     def ping(self) -> None:
         """Ask Redis for a sign of life. Raises: NotRunningError."""
         with reachable(self.settings):
@@ -106,10 +116,11 @@ class Ramify(Batching, Keeping):
         Raises: InputError when the question or an option cannot be taken, LaneFullError when too many jobs wait.
         """
         request = self._submitter.checked(as_request(question, options, self.tenant))
-        with reachable(self.settings):
+        with reachable(self.settings), self._places.take() as place:
             job_ids, full = self._submitter.submit([(new_id(), request)])
             if full:
                 raise full
+            place.job(job_ids[0])
         return job_ids[0]
 
     def status(self, job_id: str) -> JobStatus:
@@ -255,10 +266,14 @@ class Ramify(Batching, Keeping):
         """
         stage, replaying = replay_stage(start), Replaying(self._app, self._jobs, self._submitter)
         if isinstance(of, Manifest):
-            with reachable(self.settings):
-                return replaying.file(of, stage, settings or {}, strategy, bound_tenant(self.tenant, None))
-        with self._own_job(of):
-            return replaying.job(of, stage, settings or {}, strategy)
+            with reachable(self.settings), self._places.take() as place:
+                made = replaying.file(of, stage, settings or {}, strategy, bound_tenant(self.tenant, None))
+                place.job(made.job_id)
+                return made
+        with self._own_job(of), self._places.take() as place:
+            made = replaying.job(of, stage, settings or {}, strategy)
+            place.job(made.job_id)
+            return made
 
     @property
     def dead(self) -> DeadLetters:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import islice
 
+from orchestrator.places import Places
 from orchestrator.refresh import Refreshing
 from orchestrator.retry import Retried, Retrying, checked_changes, job_or_batch
 from orchestrator.submitting import Submitter
@@ -25,6 +26,7 @@ class Keeping:
     _reader: JobReader
     _submitter: Submitter
     _scope: TenantScope
+    _places: Places
 
     def retry(
         self,
@@ -47,8 +49,8 @@ class Keeping:
         given = {"deadline_s": deadline_s, "queue_limit_s": queue_limit_s, "on_outage": outage}
         again = Again.DEGRADED if degraded else Again.MISSING
         retrying = Retrying(self._jobs, self._submitter, checked_changes(given), again)
-        with reachable(self.settings):
-            return job_or_batch(id_, retrying.job, retrying.batch, self._scope)
+        with reachable(self.settings), self._places.take() as place:
+            return place.of(job_or_batch(id_, retrying.job, retrying.batch, self._scope))
 
     def refresh(self, id_: str) -> Retried:
         """Run again, under a new id, what changed documents have touched of an answer, or of the answers of a batch.
@@ -56,13 +58,13 @@ class Keeping:
         Raises: NotFoundError, InputError where nothing is stale or all is refreshed already, LaneFullError.
         """
         refreshing = Refreshing(self._jobs, self._submitter)
-        with reachable(self.settings):
-            return job_or_batch(id_, refreshing.job, refreshing.batch, self._scope)
+        with reachable(self.settings), self._places.take() as place:
+            return place.of(job_or_batch(id_, refreshing.job, refreshing.batch, self._scope))
 
     def refresh_stale(self, *, tenant: str | None = None) -> Retried:
         """The same of all stale answers of a tenant, as a new batch. Raises: InputError, LaneFullError."""
-        with reachable(self.settings):
-            return Refreshing(self._jobs, self._submitter).of_tenant(bound_tenant(self.tenant, tenant))
+        with reachable(self.settings), self._places.take() as place:
+            return place.of(Refreshing(self._jobs, self._submitter).of_tenant(bound_tenant(self.tenant, tenant)))
 
     def stale_jobs(self, limit: int = 20, *, tenant: str | None = None) -> JobList:
         """The stale answers of a tenant, the one that has been stale for longest first."""

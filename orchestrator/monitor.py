@@ -10,10 +10,8 @@ import binascii
 import hmac
 import os
 import sys
-import time
 from base64 import b64decode
 from collections.abc import Collection
-from ipaddress import IPv6Address, ip_address, ip_network
 from typing import Any
 
 from flower import command
@@ -21,8 +19,8 @@ from flower.app import Flower
 from tornado.httputil import HTTPHeaders, HTTPServerRequest
 from tornado.web import OutputTransform, RequestHandler
 
-from shared.settings import Settings
-from shared.settings.services import LOOPBACK
+from orchestrator.access.guesses import WINDOW_S, Guesses
+from orchestrator.access.hosts import may_ask, own_names
 from shared.tasks import celery_command
 from shared.tasks.app import settings_of
 
@@ -31,8 +29,6 @@ _HEALTH = "/healthcheck"
 _NO_LOGIN = "Flower starts with a login only: set flower.basic_auth, or FLOWER_BASIC_AUTH, to user:password."
 _DENIED = "Access denied.\n"
 _TOO_MANY = "Too many wrong logins from this address: try again in a minute.\n"
-#: Wrong logins of one address in one window of so many seconds, and addresses that are kept in mind.
-_GUESSES, _WINDOW_S, _ADDRESSES = 20, 60.0, 1000
 #: On every reply: shown in no frame of another page, read as nothing but what it says, kept by no browser or proxy.
 _HEADERS = {
     "X-Frame-Options": "DENY",
@@ -61,7 +57,7 @@ class RefusalHandler(RequestHandler):
         if self._status == 401:
             self.set_header("WWW-Authenticate", 'Basic realm="Ramify"')
         if self._status == 429:
-            self.set_header("Retry-After", int(_WINDOW_S))
+            self.set_header("Retry-After", int(WINDOW_S))
         self.finish(self._sentence)
 
 
@@ -81,41 +77,6 @@ class GuardedReply(OutputTransform):
         return status_code, headers, chunk
 
 
-class Guesses:
-    """Wrong logins by address; the oldest addresses are forgotten first."""
-
-    def __init__(self) -> None:
-        self._windows: dict[str, tuple[float, int]] = {}
-
-    def too_many(self, address: str) -> bool:
-        """True until the window of an address with too many ends."""
-        return self._of(address)[1] >= _GUESSES
-
-    def note(self, address: str) -> None:
-        """Count one more; the window begins with the first."""
-        began, count = self._of(address)
-        self._windows[_network(address)] = (began, count + 1)
-        if len(self._windows) > _ADDRESSES:
-            del self._windows[next(iter(self._windows))]
-
-    def _of(self, address: str) -> tuple[float, int]:
-        began, count = self._windows.get(_network(address), (0.0, 0))
-        now = time.monotonic()
-        if count and now - began < _WINDOW_S:
-            return began, count
-        self._windows.pop(_network(address), None)
-        return now, 0
-
-
-def _network(address: str) -> str:
-    """What one guesser has: an address of IPv4, or 2**64 of IPv6."""
-    try:
-        found = ip_address(address)
-    except ValueError:
-        return address  # of a socket of Unix: empty
-    return str(ip_network(f"{found}/64", strict=False)) if isinstance(found, IPv6Address) else str(found)
-
-
 class GuardedFlower(Flower):  # type: ignore[misc]  # Flower has no types
     """Flower, with both checks before any of its pages is looked for."""
 
@@ -125,7 +86,8 @@ class GuardedFlower(Flower):  # type: ignore[misc]  # Flower has no types
             sys.exit(_NO_LOGIN)
         super().__init__(options=options, capp=capp, **kwargs)
         self.transforms.append(GuardedReply)
-        self._names, self._guesses = own_names(settings_of(capp)), Guesses()
+        own = settings_of(capp).flower
+        self._names, self._guesses = own_names(own.host, own.hosts), Guesses()
 
     def find_handler(self, request: HTTPServerRequest, **kwargs: Any) -> Any:
         """Called once for every request, static files and upgrades included."""
@@ -148,21 +110,6 @@ class GuardedFlower(Flower):  # type: ignore[misc]  # Flower has no types
         if given:
             self._guesses.note(address)
         return 401
-
-
-def own_names(settings: Settings) -> frozenset[str]:
-    """The names that requests may be for: loopback's, the address that it listens on, and those of the settings."""
-    flower = settings.flower
-    own = {flower.host.lower()} - {"0.0.0.0", "::"}  # noqa: S104 - not names of this machine alone
-    return frozenset({*LOOPBACK, *own, *map(str.lower, flower.hosts)})
-
-
-def may_ask(host: str, names: Collection[str]) -> bool:
-    """True for a Host header with one of these names, whatever its port."""
-    name, _, port = host.lower().rpartition(":")
-    if not name or not port.isascii() or not port.isdigit():
-        name = host.lower()
-    return name.removeprefix("[").removesuffix("]") in names
 
 
 def logged_in(header: str, logins: Collection[str]) -> bool:

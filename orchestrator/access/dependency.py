@@ -1,4 +1,4 @@
-"""The caller of a request, as FastAPI's routes and middleware get it."""
+"""The caller of a request, as FastAPI's routes get it: the server's entrance has found it before any body is read."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ from typing import Annotated, Any
 
 from fastapi import Depends, Request
 
-from orchestrator.access.caller import LOCAL, Caller, Scope
+from orchestrator.access.caller import Caller, Scope
+from shared.errors import UnknownCallerError
 
 
 async def caller(request: Request) -> Caller:
-    """Who calls; kept in `request.state.caller`."""
-    request.state.caller = LOCAL
-    return LOCAL
+    """Who calls. Raises: UnknownCallerError on a path that everybody may ask for, where nobody has been found."""
+    found: Caller | None = getattr(request.state, "caller", None)
+    if found is None:
+        raise UnknownCallerError("this needs an API key: send it as `Authorization: Bearer rmf_...`")
+    return found
 
 
 def caller_with(scope: Scope) -> Callable[..., Coroutine[Any, Any, Caller]]:

@@ -17,6 +17,7 @@ from pydantic import Field, SecretStr
 from redis import Redis
 
 from orchestrator.access.caller import Scope
+from orchestrator.places import PLACES
 from shared.connections.clock import ServerClock
 from shared.connections.key_types import declare
 from shared.errors import InputError, NotFoundError, RamifyError, TooManyRequestsError, UnknownCallerError
@@ -27,6 +28,7 @@ from shared.models.base import Model
 from shared.settings import Settings
 from shared.tenants import tenant_name
 
+KEY_PREFIX = "rmf_"
 _SHAPE = re.compile(r"rmf_([0-9a-f]{16})_([0-9a-f]{64})")
 _ID = re.compile(r"[0-9a-f]{16}")
 _ID_BYTES, _SECRET_BYTES = 8, 32
@@ -46,14 +48,14 @@ class AccessKeys:
     index = f"{PREFIX}:keys"  # sorted set: key id -> when it was made
     key = f"{PREFIX}:key:"  # + key id: hash: digest of the secret, tenant, scopes, limits, times, name
     rate = f"{PREFIX}:key_rate:"  # + key id: when the next request would come at the key's steady rate (ms)
-    places = f"{PREFIX}:key_jobs:"  # + key id: sorted set: its open jobs and batches -> when they were made
+    places = PLACES  # + key id: see there
     login = f"{PREFIX}:login:"  # + digest of a cookie: hash: key id and CSRF token of a login of the page
 
 
 declare(
     {
         AccessKeys.index: "zset", f"{AccessKeys.key}*": "hash", f"{AccessKeys.rate}*": "string",
-        f"{AccessKeys.places}*": "zset", f"{AccessKeys.login}*": "hash",
+        f"{AccessKeys.login}*": "hash",
     }
 )  # fmt: skip
 
@@ -118,7 +120,7 @@ class KeyStore:
         )
         secret = secrets.token_hex(_SECRET_BYTES)
         self._put(key, secret)
-        return NewKey(key, SecretStr(f"rmf_{key.id}_{secret}"))
+        return NewKey(key, SecretStr(f"{KEY_PREFIX}{key.id}_{secret}"))
 
     def _put(self, key: ApiKey, secret: str) -> None:
         fields: dict[Any, Any] = key.model_dump(mode="json", exclude_none=True) | {"scopes": ",".join(key.scopes)}

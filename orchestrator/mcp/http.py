@@ -34,7 +34,7 @@ class HttpDesk:
 
     def client(self, caller: Caller) -> Ramify:
         """The client, bound to the caller's tenant."""
-        return self._client.for_tenant(caller.tenant)
+        return caller.client(self._client)
 
     def lost(self) -> None:
         """The client connects again by itself."""

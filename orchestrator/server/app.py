@@ -12,15 +12,19 @@ from typing import TYPE_CHECKING, Any
 from anyio import to_thread
 from fastapi import FastAPI
 from pydantic.json_schema import models_json_schema
+from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import Route
 
+from orchestrator.access.callers import Callers
+from orchestrator.access.guesses import Guesses
 from orchestrator.client import Ramify
 from orchestrator.operations.push import PushInput
 from orchestrator.operations.registry import OPERATIONS
 from orchestrator.operations.streams import BatchInput
-from orchestrator.server import batch_stream, chat, health, metrics, problems, routes, uploads
+from orchestrator.server import batch_stream, chat, health, login, metrics, problems, routes, uploads
 from orchestrator.server.bodies import BodyReaders
 from orchestrator.server.bounds import BodyBounds
+from orchestrator.server.entrance import Entrance
 from orchestrator.server.events import routes as event_routes
 from orchestrator.server.events.accounts import BatchWatch
 from orchestrator.server.events.hub import KEEPALIVE_S, EventHub
@@ -33,6 +37,12 @@ if TYPE_CHECKING:
 _, _BY_HAND = models_json_schema(
     [(BatchInput, "validation"), (PushInput, "validation")], ref_template="#/components/schemas/{model}"
 )
+#: What pages of other sites may send, where settings name them; no cookie.
+_CORS: dict[str, Any] = {
+    "allow_methods": ("GET", "POST", "DELETE"),
+    "allow_headers": ("Authorization", "X-API-Key", "Content-Type", "Idempotency-Key", "Last-Event-ID"),
+    "expose_headers": ("Location", "Retry-After"),
+}
 #: Paths whose bodies may have any size: their routes bound what they keep.
 _STREAMED = (batch_stream.PATH, uploads.PATH)
 
@@ -79,9 +89,14 @@ def make_app(settings: Settings, client: Ramify | None = None) -> FastAPI:
         pause_s=settings.server.body_timeout_s,
         streamed=_STREAMED,
     )
+    app.state.callers, app.state.guesses = Callers(ramify.redis, settings), Guesses()
+    app.add_middleware(Entrance, callers=app.state.callers, settings=settings.server)
+    if settings.server.origins:
+        app.add_middleware(CORSMiddleware, allow_origins=settings.server.origins, **_CORS)
     app.add_middleware(metrics.CountedRequests, metrics=counted)
     app.include_router(health.router)
     app.include_router(metrics.router)
+    app.include_router(login.router)
     app.include_router(event_routes.router)
     app.include_router(batch_stream.router)
     app.include_router(chat.router)

@@ -30,6 +30,16 @@ from shared.models.base import Model
 from shared.settings.faults import field_fault
 
 MEDIA_TYPE = "application/problem+json"
+#: On every reply that says nothing else: no frames, no other readings, no code, kept by no browser or proxy.
+GUARDS = {
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
 #: Seconds after which a caller may try again, where nobody knows better.
 _RETRY_AFTER_S = 5
 _STATUS: tuple[tuple[type[RamifyError], int], ...] = (
@@ -100,6 +110,11 @@ def add_handlers(app: FastAPI) -> None:
 async def _on_ours(_: Request, error: Exception) -> Response:
     if not isinstance(error, RamifyError):
         raise error
+    return respond_to(error)
+
+
+def respond_to(error: RamifyError) -> Response:
+    """An error of ours as a response."""
     problem = problem_of(error)
     if problem.status == HTTPStatus.INTERNAL_SERVER_ERROR:
         _log.error("%s: %s", type(error).__name__, error)
@@ -140,7 +155,7 @@ async def _on_http(_: Request, error: Exception) -> Response:
 
 async def _on_unforeseen(*_: object) -> Response:
     """The server logs the traceback; callers learn nothing of the inside."""
-    return refuse(500, "unforeseen: the log of the server says what went wrong")
+    return refuse(500, "unforeseen: the log of the server says what went wrong", GUARDS)
 
 
 _SENTENCES = {

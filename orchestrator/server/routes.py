@@ -56,7 +56,7 @@ def responses_of(route: HttpRoute) -> dict[int | str, dict[str, Any]]:
 def client_of(request: Request, caller: Caller, scope: Scope = Scope.READ) -> Ramify:
     """The client of this process, bound to the caller's tenant; for operators one of all tenants."""
     client: Ramify = request.app.state.ramify
-    return client.for_tenant(None if scope is Scope.ADMIN else caller.tenant)
+    return caller.client(client, scope)
 
 
 def router_of(operations: Iterable[Operation[Any]]) -> APIRouter:

@@ -21,11 +21,13 @@ _END_S = 5
 def serve(settings: Settings, on_ready: Callable[[str], None] = lambda _: None) -> None:
     """Listen until SIGINT or SIGTERM; `on_ready` gets the address.
 
-    Raises: InputError for a port that is taken, NotRunningError when nothing runs here and no Redis is named.
+    Raises: InputError for a port that is taken, SettingsError where callers need a key and there is none,
+    NotRunningError when nothing runs here and no Redis is named.
     """
     own = settings.server
     port = ports.pick("server.port", own.host, own.port, USUAL_PORT)
     app = make_app(settings)
+    app.state.callers.check_start()
     config = uvicorn.Config(
         app,
         host=own.host,

@@ -10,8 +10,9 @@ from shared.settings.sections import SettingsSection
 
 
 class KeySettings(SettingsSection):
-    """API keys: what a key has that was made without naming it, and how long a login of the page lasts."""
+    """API keys: who needs one, what one has that was made without naming it, how long a login of the page lasts."""
 
+    required: bool = Field(default=False, description="also for callers on this machine; elsewhere they are anyway")
     requests_per_minute: int = Field(
         default=600, ge=1, le=1_000_000, description="requests a minute of a key that names no limit"
     )

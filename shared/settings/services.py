@@ -199,6 +199,12 @@ class ServerSettings(SettingsSection):
     enabled: bool = Field(default=True, description="start it with `ramify up`, where the extra server is installed")
     host: str = Field(default="127.0.0.1", description="address to listen on")
     port: int = Field(default=0, ge=0, le=65_535, description="port; 0 = 8321, or a free one")
+    hosts: tuple[str, ...] = Field(
+        default=(), description='["ramify.example"]: names that it answers to besides host and those of loopback'
+    )
+    origins: tuple[str, ...] = Field(
+        default=(), description='["https://app.example"]: sites whose pages may call it from a browser, with a key'
+    )
     max_body_bytes: int = Field(
         default=1_000_000, ge=10_000, le=100_000_000, description="bytes of a request's body; streams have no bound"
     )

@@ -20,6 +20,7 @@ from tornado.netutil import bind_sockets
 from tornado.options import options
 
 from orchestrator import monitor
+from orchestrator.access import guesses
 from orchestrator.local import commands
 from orchestrator.local.state import login_file, make_folders, own_login
 from shared.errors import SettingsError
@@ -168,20 +169,20 @@ def test_given_many_wrong_logins_from_one_address_then_all_are_refused_for_a_whi
     assert (refused.status, refused.headers["Retry-After"]) == (429, "60")
     assert reply_of(port, "/metrics", {}, "127.0.0.2").status == 401  # a browser that asks for the login
     assert reply_of(port, "/metrics", OWN, "127.0.0.3").status == 200
-    later = monitor.time.monotonic() + 61
-    monkeypatch.setattr(monitor.time, "monotonic", lambda: later)
+    later = guesses.time.monotonic() + 61
+    monkeypatch.setattr(guesses.time, "monotonic", lambda: later)
     assert reply_of(port, "/metrics", OWN, "127.0.0.2").status == 200
 
 
 def test_given_many_addresses_then_few_are_kept_and_one_network_is_one_guesser() -> None:
-    guesses = monitor.Guesses()
+    counted = guesses.Guesses()
     for number in range(5_000):
-        guesses.note(f"10.0.{number // 250}.{number % 250}")
-    assert len(guesses._windows) == 1_000
+        counted.note(f"10.0.{number // 250}.{number % 250}")
+    assert len(counted._windows) == 1_000
     for number in range(20):
-        guesses.note(f"2001:db8::{number:x}")
-    assert guesses.too_many("2001:db8::ffff")
-    assert not guesses.too_many("2001:db8:0:1::1")
+        counted.note(f"2001:db8::{number:x}")
+    assert counted.too_many("2001:db8::ffff")
+    assert not counted.too_many("2001:db8:0:1::1")
 
 
 def test_given_no_login_when_it_is_started_then_it_ends_with_one_sentence() -> None:

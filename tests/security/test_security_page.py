@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator import intake, monitor, sessions
+from orchestrator import intake, sessions
+from orchestrator.access import guesses
 from orchestrator.evaluation import dataset
 from orchestrator.local import checks
 from orchestrator.planning import plan_file
@@ -67,5 +68,5 @@ def test_every_row_is_held_against_the_code() -> None:
 
 def test_the_page_names_the_bounds_of_guesses_of_logins() -> None:
     told = " ".join(PAGE.partition("- Guesses: ")[2].partition("\n- ")[0].split())
-    assert f"behind {monitor._GUESSES} wrong logins" in told
-    assert f"{monitor._ADDRESSES:,} addresses" in told
+    assert f"behind {guesses.GUESSES} wrong logins" in told
+    assert f"{guesses.ADDRESSES:,} addresses" in told

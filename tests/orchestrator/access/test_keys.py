@@ -12,8 +12,9 @@ from pydantic import SecretStr
 
 from orchestrator.access.caller import Scope
 from orchestrator.access.keys import KeyStore, NewKey
-from orchestrator.access.places import Places
+from orchestrator.places import KeyPlaces
 from shared.errors import InputError, NotFoundError, TooManyRequestsError, UnknownCallerError
+from shared.jobs import JobStore
 from shared.jobs.keys import ACTIVE, BatchKeys
 from shared.settings import Settings
 
@@ -141,31 +142,31 @@ def made(store: KeyStore) -> NewKey:
 
 
 def test_a_key_has_so_many_open_jobs_and_batches(client: redis.Redis, settings: Settings, made: NewKey) -> None:
-    places = Places(client, settings)
-    with places.take(made.key.id, 2) as place:
+    places = KeyPlaces(JobStore(client, settings), made.key.id, 2)
+    with places.take() as place:
         client.zadd(ACTIVE, {"job": 1})
         place.job("job")
-    with places.take(made.key.id, 2) as place:
+    with places.take() as place:
         client.hset(BatchKeys("batch").batch, mapping={"open": 3})
         place.batch("batch")
-    with pytest.raises(TooManyRequestsError), places.take(made.key.id, 2):
+    with pytest.raises(TooManyRequestsError), places.take():
         pass
     client.zrem(ACTIVE, "job")
-    with places.take(made.key.id, 2) as place:
+    with places.take() as place:
         client.zadd(ACTIVE, {"job": 1})
         place.job("job")
     client.hset(BatchKeys("batch").batch, mapping={"open": 0})
-    with pytest.raises(TooManyRequestsError), places.take(made.key.id, 2):
+    with pytest.raises(TooManyRequestsError), places.take():
         pass  # it may get more lines
     client.hset(BatchKeys("batch").batch, mapping={"closed_at": 1})
-    with places.take(made.key.id, 2):
+    with places.take():
         pass
 
 
 def test_a_place_whose_job_was_refused_is_free_again(client: redis.Redis, settings: Settings, made: NewKey) -> None:
-    places = Places(client, settings)
+    places = KeyPlaces(JobStore(client, settings), made.key.id, 1)
     for _ in range(3):
-        with pytest.raises(ValueError), places.take(made.key.id, 1):
+        with pytest.raises(ValueError), places.take():
             raise ValueError
-    with places.take(made.key.id, 1), pytest.raises(TooManyRequestsError), places.take(made.key.id, 1):
+    with places.take(), pytest.raises(TooManyRequestsError), places.take():
         pass

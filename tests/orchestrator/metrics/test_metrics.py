@@ -197,7 +197,7 @@ def test_given_100_000_open_jobs_of_3_000_tenants_when_scraped_then_calls_and_ti
 
 def test_given_no_redis_when_scraped_then_that_is_what_is_told(settings: Settings):
     away = load_settings(redis={"url": "redis://127.0.0.1:1/0"}, data_dir=settings.data_dir)
-    with TestClient(make_app(away)) as http:
+    with TestClient(make_app(away), "http://localhost") as http:
         found = values(read_text(http.get("/metrics").text))
     assert value(found, "ramify_redis_up") == 0
     assert not [name for name, _ in found if name.startswith("ramify_jobs")]
@@ -214,7 +214,7 @@ def test_given_scrapers_that_come_together_when_scraped_then_the_store_is_read_o
 @pytest.fixture
 def http(client: redis.Redis, settings: Settings, store: JobStore) -> Iterator[TestClient]:
     ask(store)
-    with TestClient(make_app(settings)) as http:
+    with TestClient(make_app(settings), "http://localhost") as http:
         yield http
 
 
@@ -242,7 +242,7 @@ def test_given_a_token_when_metrics_are_asked_for_then_only_who_has_it_reads_the
     guarded = load_settings(
         redis={"url": settings.redis.url}, data_dir=settings.data_dir, telemetry={"metrics_token": "s3cret"}
     )
-    with TestClient(make_app(guarded)) as http:
+    with TestClient(make_app(guarded), "http://localhost") as http:
         assert http.get("/metrics").status_code == 401
         assert http.get("/metrics", headers={"Authorization": "Bearer s3cre"}).status_code == 401
         assert http.get("/metrics", headers={"Authorization": "Bearer s3cret"}).status_code == 200

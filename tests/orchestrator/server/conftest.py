@@ -17,5 +17,5 @@ __all__ = ["http", "ramify", "store"]
 
 @pytest.fixture
 def http(client: redis.Redis, settings: Settings) -> Iterator[TestClient]:
-    with TestClient(make_app(settings), raise_server_exceptions=False) as http:
+    with TestClient(make_app(settings), "http://localhost", raise_server_exceptions=False) as http:
         yield http

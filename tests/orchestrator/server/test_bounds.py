@@ -3,34 +3,23 @@
 from __future__ import annotations
 
 import socket
-import threading
 import time
 from collections.abc import Iterator
 
 import pytest
 import redis
-import uvicorn
 
 from orchestrator.server.app import make_app
-from orchestrator.server.bounds import BoundedProtocol
 from shared.settings import Settings
-from tests.support.waiting import until
+from tests.support.served import served
 
 
 @pytest.fixture
 def port(client: redis.Redis, settings: Settings) -> Iterator[int]:
     own = settings.server.model_copy(update={"max_body_bytes": 20_000, "body_timeout_s": 0.3})
     app = make_app(settings.model_copy(update={"server": own}))
-    config = uvicorn.Config(
-        app, port=0, http=BoundedProtocol, ws="none", timeout_keep_alive=1, log_config=None, lifespan="on"
-    )
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    until(lambda: server.started)
-    yield server.servers[0].sockets[0].getsockname()[1]
-    server.should_exit = True
-    thread.join(10)
+    with served(app, timeout_keep_alive=1) as port:
+        yield port
 
 
 def sent(port: int, *parts: bytes, pause_s: float = 0.0) -> bytes:

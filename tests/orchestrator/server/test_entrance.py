@@ -1,0 +1,363 @@
+"""Who is let in over HTTP: keys, scopes, rates and places; names, sites and logins; and what they see of others."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import httpx
+import pytest
+import redis
+from fastapi.testclient import TestClient
+
+from orchestrator.access.callers import Callers
+from orchestrator.access.keys import KeyStore, NewKey
+from orchestrator.client import Ramify
+from orchestrator.operations.registry import OPERATIONS
+from orchestrator.server import entrance
+from orchestrator.server.app import make_app
+from shared.errors import SettingsError
+from shared.settings import Settings
+from tests.support.served import served
+
+BROWSER = {"Accept": "text/html"}
+UNKNOWN = "0000000000000deadbeef"
+
+
+@pytest.fixture
+def settings(settings: Settings) -> Settings:
+    return settings.model_copy(update={"keys": settings.keys.model_copy(update={"required": True})})
+
+
+@pytest.fixture
+def keys(client: redis.Redis, settings: Settings) -> KeyStore:
+    return KeyStore(client, settings)
+
+
+def bearer(made: NewKey) -> dict[str, str]:
+    return {"Authorization": f"Bearer {made.secret.get_secret_value()}"}
+
+
+@pytest.fixture
+def acme(keys: KeyStore) -> dict[str, str]:
+    return bearer(keys.create("acme", ["read", "ask", "write"]))
+
+
+def asked(http: TestClient, key: dict[str, str], **more: Any) -> str:
+    reply = http.post("/v1/jobs", json={"question": "why?", **more}, headers=key)
+    assert reply.status_code == 202, reply.text
+    return str(reply.json()["job_id"])
+
+
+def test_without_a_key_nothing_but_health_answers(http: TestClient) -> None:
+    paths = {route.path: route.method for one in OPERATIONS.values() for route in one.routes}
+    for path, method in {**paths, "/openapi.json": "GET", "/mcp": "POST", "/v1/nothing": "GET", "/": "GET"}.items():
+        reply = http.request(method, path.replace("{id}", "x"), json={})
+        assert (reply.status_code, reply.headers.get("www-authenticate")) == (401, "Bearer"), path
+        assert reply.json()["detail"].startswith("this needs an API key"), path
+    assert [http.get(path).status_code for path in ("/healthz", "/readyz", "/metrics")] == [200, 200, 401]
+
+
+def test_a_key_comes_in_either_header_and_never_in_the_url(http: TestClient, keys: KeyStore) -> None:
+    made = keys.create("acme")
+    plain = made.secret.get_secret_value()
+    assert http.get("/openapi.json", headers={"Authorization": f"bearer {plain}"}).status_code == 200
+    assert http.get("/openapi.json", headers={"X-API-Key": plain}).status_code == 200
+    for url in (f"/openapi.json?key={plain}", f"/openapi.json?access_token={plain}", f"/openapi.json?api_key={plain}"):
+        assert http.get(url).status_code == 401
+    assert http.get("/openapi.json", headers={"Authorization": f"Basic {plain}"}).status_code == 401
+
+
+def test_what_a_key_may_do_is_its_scopes(http: TestClient, keys: KeyStore) -> None:
+    reader = bearer(keys.create("acme", ["read"]))
+    asker = bearer(keys.create("acme", ["ask"]))
+    refused = http.post("/v1/jobs", json={"question": "why?"}, headers=reader)
+    assert (refused.status_code, refused.json()["detail"]) == (
+        403, "this key may not do that: it needs one with the scope ask",
+    )  # fmt: skip
+    job_id = asked(http, asker)
+    assert http.get(f"/v1/jobs/{job_id}", headers=asker).status_code == 403
+    assert http.get(f"/v1/jobs/{job_id}", headers=reader).json()["tenant"] == "acme"
+
+
+def test_a_key_that_is_revoked_or_too_fast_is_told_so(http: TestClient, keys: KeyStore) -> None:
+    made = keys.create("acme", requests_per_minute=2)
+    replies = [http.get("/openapi.json", headers=bearer(made)) for _ in range(3)]
+    assert [reply.status_code for reply in replies] == [200, 200, 429]
+    assert 1 <= int(replies[-1].headers["retry-after"]) <= 30
+    assert replies[-1].headers["content-type"] == "application/problem+json"
+    keys.revoke(made.key.id)
+    last = http.get("/openapi.json", headers=bearer(made))
+    assert (last.status_code, last.json()["detail"]) == (401, "this key was revoked: send another one")
+
+
+def test_a_key_has_so_many_open_jobs_by_all_ways_of_making_them(
+    http: TestClient, keys: KeyStore, settings: Settings
+) -> None:
+    key = bearer(keys.create("acme", ["read", "ask", "write"], open_jobs=2))
+    jobs = [asked(http, key), asked(http, key)]
+    ways = [
+        ("/v1/jobs", {"json": {"question": "why?"}}),
+        ("/v1/batches", {"content": '{"question": "why?"}\n', "headers": {"Content-Type": "application/jsonl"}}),
+    ]
+    for path, given in ways:
+        reply = http.post(path, **{**given, "headers": {**key, **given.get("headers", {})}})  # type: ignore[dict-item]
+        assert (reply.status_code, reply.headers.get("retry-after")) == (429, "5"), (path, reply.text)
+        assert "2 open jobs and batches" in reply.json()["detail"]
+    with Ramify(settings, "acme") as ramify:
+        ramify.cancel(jobs[0])
+    asked(http, key)
+
+
+def test_ids_of_other_tenants_are_answered_as_ids_that_never_were(
+    http: TestClient, keys: KeyStore, acme: dict[str, str], settings: Settings
+) -> None:
+    other = bearer(keys.create("other", ["read", "ask", "write"]))
+    job_id = asked(http, acme)
+    with Ramify(settings, "acme") as ramify:
+        batch_id = ramify.submit_many(["why?"]).batch_id
+    looked_at = 0
+    for operation in OPERATIONS.values():
+        for route in operation.routes:
+            if "{id}" not in route.path or operation.scope == "admin":
+                continue
+            for given in (job_id, batch_id):
+                foreign, unknown = (
+                    http.request(route.method, route.path.replace("{id}", one), headers=other, json={})
+                    if route.method == "POST"
+                    else http.request(route.method, route.path.replace("{id}", one), headers=other)
+                    for one in (given, UNKNOWN)
+                )
+                assert foreign.status_code == unknown.status_code, route
+                assert foreign.text.replace(given, "ID") == unknown.text.replace(UNKNOWN, "ID"), route
+                assert foreign.status_code == 404, (route, foreign.text)
+                looked_at += 1
+    assert looked_at >= 6
+    assert http.get(f"/v1/jobs/{job_id}", headers=acme).status_code == 200
+
+
+def test_a_caller_names_no_tenant(http: TestClient, acme: dict[str, str]) -> None:
+    for given in ({"tenant": "other"}, {"filters": {"tenant": "other"}}):
+        reply = http.post("/v1/jobs", json={"question": "why?", **given}, headers=acme)
+        assert reply.status_code == 422, reply.text
+
+
+@pytest.mark.parametrize(
+    "id_", ["..%2f..%2fetc%2fpasswd", "%2e%2e/x", "a%00b", "*", "{x}", "%0d%0aX-Header:1", "a" * 300]
+)
+def test_ids_that_are_none_lead_nowhere(http: TestClient, acme: dict[str, str], id_: str) -> None:
+    reply = http.get(f"/v1/jobs/{id_}", headers=acme)
+    assert reply.status_code in {404, 422}
+    assert "x-header" not in reply.headers
+    assert "Traceback" not in reply.text
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("localhost", 200), ("LOCALHOST:1", 200), ("127.0.0.1:8321", 200), ("[::1]:8321", 200), ("127.0.0.1", 200),
+        ("evil.example", 403), ("localhost.evil.example", 403), ("127.0.0.1.nip.io", 403), ("", 403),
+        ("10.0.0.1", 403), ("localhost@evil.example", 403), ("evil.example:8321", 403), ("0.0.0.0", 403),  # noqa: S104
+    ],
+)  # fmt: skip
+def test_only_its_own_names_are_answered(http: TestClient, acme: dict[str, str], host: str, status: int) -> None:
+    for path in ("/openapi.json", "/healthz"):
+        assert http.get(path, headers={**acme, "Host": host}).status_code == status
+
+
+@pytest.mark.parametrize(
+    ("headers", "allowed"),
+    [
+        ({}, True),
+        ({"Origin": "http://localhost"}, True),
+        ({"Origin": "http://localhost", "Sec-Fetch-Site": "same-origin"}, True),
+        ({"Origin": "http://localhost:3000"}, False),
+        ({"Origin": "http://evil.example"}, False),
+        ({"Origin": "null"}, False),
+        ({"Origin": "http://[::1"}, False),
+        ({"Sec-Fetch-Site": "cross-site"}, False),
+        ({"Sec-Fetch-Site": "same-site"}, False),
+    ],
+)
+def test_pages_of_other_sites_change_nothing(
+    http: TestClient, acme: dict[str, str], headers: dict[str, str], allowed: bool
+) -> None:
+    reply = http.post("/v1/jobs", json={"question": "why?"}, headers={**acme, **headers})
+    assert reply.status_code == (202 if allowed else 403), reply.text
+    assert "access-control-allow-origin" not in reply.headers
+
+
+def test_a_site_of_the_settings_may_call_with_a_key_and_no_cookie(
+    client: redis.Redis, settings: Settings, acme: dict[str, str]
+) -> None:
+    own = settings.server.model_copy(update={"origins": ("https://app.example",)})
+    with TestClient(make_app(settings.model_copy(update={"server": own})), "http://localhost") as http:
+        site = {"Origin": "https://app.example", "Sec-Fetch-Site": "cross-site"}
+        asked_first = http.options("/v1/jobs", headers={**site, "Access-Control-Request-Method": "POST"})
+        assert asked_first.headers["access-control-allow-origin"] == "https://app.example"
+        assert "access-control-allow-credentials" not in asked_first.headers
+        assert http.post("/v1/jobs", json={"question": "why?"}, headers={**acme, **site}).status_code == 202
+        other = {"Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site"}
+        assert http.post("/v1/jobs", json={"question": "why?"}, headers={**acme, **other}).status_code == 403
+
+
+def test_every_reply_has_the_headers_that_guard_it(http: TestClient, acme: dict[str, str]) -> None:
+    for reply in (http.get("/healthz"), http.get("/v1/x"), http.get("/openapi.json", headers=acme)):
+        assert reply.headers["x-content-type-options"] == "nosniff"
+        assert "frame-ancestors 'none'" in reply.headers["content-security-policy"]
+        assert reply.headers["cache-control"] == "no-store"
+        assert reply.headers["cross-origin-resource-policy"] == "same-origin"
+
+
+@pytest.fixture
+def page(http: TestClient) -> TestClient:
+    http.follow_redirects = False
+    return http
+
+
+def test_a_login_is_a_cookie_that_stands_for_the_key(page: TestClient, keys: KeyStore, client: redis.Redis) -> None:
+    made = keys.create("acme")
+    plain = made.secret.get_secret_value()
+    lost = page.get("/?x=1", headers=BROWSER)
+    assert (lost.status_code, lost.headers["location"]) == (303, "/login?next=/%3Fx%3D1")
+    entered = page.post("/login", data={"key": plain, "next": "/corpus"})
+    assert (entered.status_code, entered.headers["location"]) == (303, "/corpus")
+    cookie = entered.headers["set-cookie"]
+    assert "HttpOnly" in cookie
+    assert "SameSite=strict" in cookie
+    assert "Max-Age=43200" in cookie
+    assert plain not in cookie
+    assert plain not in str([client.hgetall(name) for name in client.scan_iter("ramify:login:*")])
+    assert page.get("/openapi.json").status_code == 200
+    keys.revoke(made.key.id)
+    assert page.get("/openapi.json").status_code == 401
+
+
+def test_a_cookie_alone_changes_nothing(page: TestClient, keys: KeyStore, client: redis.Redis) -> None:
+    page.post("/login", data={"key": keys.create("acme").secret.get_secret_value()})
+    question = {"question": "why?"}
+    assert page.post("/v1/jobs", json=question).status_code == 403
+    assert page.post("/v1/jobs", json=question, headers={"X-CSRF-Token": "x"}).status_code == 403
+    assert page.post("/v1/jobs", json=question, headers={"Sec-Fetch-Site": "same-origin"}).status_code == 202
+    (login,) = client.scan_iter("ramify:login:*")
+    token = (client.hget(login, "csrf") or b"").decode()
+    assert page.post("/v1/jobs", json=question, headers={"X-CSRF-Token": token}).status_code == 202
+    assert page.post("/logout", headers={"X-CSRF-Token": "x"}).status_code == 403
+    cookies = dict(page.cookies)
+    ended = page.post("/logout", headers={"X-CSRF-Token": token})
+    assert (ended.status_code, ended.headers["location"]) == (303, "/login")
+    page.cookies.update(cookies)
+    assert page.get("/openapi.json").status_code == 401, "the login is gone from Redis, too"
+
+
+def test_beyond_loopback_the_cookie_goes_over_tls_alone(
+    client: redis.Redis, settings: Settings, keys: KeyStore
+) -> None:
+    own = settings.server.model_copy(update={"hosts": ("ramify.example",)})
+    plain = keys.create("acme").secret.get_secret_value()
+    with TestClient(make_app(settings.model_copy(update={"server": own})), "https://ramify.example") as page:
+        cookie = page.post("/login", data={"key": plain}, follow_redirects=False).headers["set-cookie"]
+        assert cookie.startswith("__Host-ramify_login=")
+        assert "Secure" in cookie
+        assert "Path=/" in cookie
+        assert page.get("/openapi.json").status_code == 200
+
+
+@pytest.mark.parametrize("there", ["//evil.example", "https://evil.example", "/\\evil.example", "/a\r\nX: 1", "evil"])
+def test_a_login_leads_to_no_other_site(page: TestClient, keys: KeyStore, there: str) -> None:
+    plain = keys.create("acme").secret.get_secret_value()
+    assert page.post("/login", data={"key": plain, "next": there}).headers["location"] == "/"
+
+
+def test_wrong_logins_are_slowed_down_and_lock_no_keys_out(page: TestClient, keys: KeyStore) -> None:
+    made = keys.create("acme")
+    plain = made.secret.get_secret_value()
+    replies = [page.post("/login", data={"key": f"rmf_{number}"}).status_code for number in range(21)]
+    assert replies == [401] * 20 + [429]
+    right = page.post("/login", data={"key": plain}, headers=BROWSER)
+    assert (right.status_code, right.headers["location"]) == (303, "/login?error=wait&next=/")
+    assert page.get("/openapi.json", headers=bearer(made)).status_code == 200
+
+
+def test_no_key_and_no_cookie_stands_in_logs_metrics_or_errors(
+    page: TestClient, keys: KeyStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    made = keys.create("acme", ["read", "ask", "admin"])
+    plain = made.secret.get_secret_value()
+    page.post("/login", data={"key": plain})
+    cookie = page.cookies["ramify_login"]
+    replies = [
+        page.get("/v1/jobs/x", headers=bearer(made)),
+        page.get("/metrics", headers=bearer(made)),
+        page.post("/v1/jobs", json={"question": plain, "x": 1}, headers=bearer(made)),
+        page.get("/v1/jobs/x", headers={"Authorization": f"Bearer {plain}x"}),
+        page.get("/v1/jobs/x", headers={"Authorization": plain}),
+        page.get(f"/v1/jobs/x?key={plain}", headers={"Authorization": "Basic x"}),
+    ]
+    assert "ramify_http_requests" in replies[1].text
+    logged = "\n".join(
+        record.getMessage() for record in caplog.records if not record.name.startswith(("httpx", "httpcore"))
+    )
+    for secret in (plain, plain.split("_")[2], cookie):
+        assert secret not in logged
+        assert all(secret not in reply.text for reply in (*replies[:2], *replies[3:]))
+
+
+def test_beyond_loopback_it_starts_with_a_key_alone(client: redis.Redis, settings: Settings) -> None:
+    own = settings.server.model_copy(update={"host": "0.0.0.0"})  # noqa: S104
+    callers = Callers(client, settings.model_copy(update={"server": own}))
+    with pytest.raises(SettingsError, match="there is no API key: make one with `ramify keys create`"):
+        callers.check_start()
+    made = callers.keys.create("acme")
+    callers.check_start()
+    callers.keys.revoke(made.key.id)
+    with pytest.raises(SettingsError):
+        callers.check_start()
+
+
+def test_on_this_machine_no_key_is_needed_and_a_wrong_one_is_still_wrong(
+    client: redis.Redis, settings: Settings
+) -> None:
+    alone = settings.model_copy(update={"keys": settings.keys.model_copy(update={"required": False})})
+    with TestClient(make_app(alone), "http://localhost") as http:
+        assert http.get("/openapi.json").status_code == 200
+        assert http.get("/openapi.json", headers={"Authorization": "Bearer none-needed"}).status_code == 200
+        assert http.get("/openapi.json", headers={"Authorization": "Bearer rmf_x"}).status_code == 401
+        made = KeyStore(client, alone).create("acme")
+        job_id = asked(http, bearer(made))
+        assert http.get(f"/v1/jobs/{job_id}").status_code == 404, "without a key one is the tenant default"
+        assert http.get(f"/v1/jobs/{job_id}", headers=bearer(made)).status_code == 200
+    for hosts, host in ((("ramify.example",), "127.0.0.1"), ((), "192.168.1.5")):
+        own = alone.server.model_copy(update={"hosts": hosts, "host": host})
+        assert Callers(client, alone.model_copy(update={"server": own})).needs_key
+
+
+def test_an_event_stream_ends_when_its_key_is_revoked(
+    client: redis.Redis, settings: Settings, keys: KeyStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(entrance, "_LOOK_S", 0.1)
+    made, other = keys.create("acme"), keys.create("acme")
+    with Ramify(settings, "acme") as ramify, served(make_app(settings)) as port:
+        url = f"http://127.0.0.1:{port}/v1/jobs/{ramify.submit('why?')}/events"
+        with (
+            httpx.stream("GET", url, headers=bearer(made), timeout=10) as ended,
+            httpx.stream("GET", url, headers=bearer(other), timeout=10) as open_,
+        ):
+            assert (ended.status_code, open_.status_code) == (200, 200)
+            keys.revoke(made.key.id)
+            list(ended.iter_raw())  # the reply is whole: the stream ends, the connection is not broken
+            assert not open_.is_closed
+            assert keys.still_holds(other.key.id)
+        assert httpx.get(url, headers=bearer(made)).status_code == 401
+
+
+def test_two_servers_share_the_rate_of_a_key(client: redis.Redis, settings: Settings, keys: KeyStore) -> None:
+    key = bearer(keys.create("acme", requests_per_minute=10))
+    with (
+        TestClient(make_app(settings), "http://localhost") as one,
+        TestClient(make_app(settings), "http://localhost") as two,
+    ):
+        told = [http.get("/openapi.json", headers=key).status_code for _ in range(8) for http in (one, two)]
+    assert told.count(200) in {10, 11}
+    assert set(told) == {200, 429}
