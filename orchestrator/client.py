@@ -78,14 +78,15 @@ class Ramify(Batching, Keeping):
         self._searching = Searching(self._app, self.settings, self._run_job, self.tenant)
         self._scope = TenantScope(self._redis, self.tenant)
 
-    def for_tenant(self, tenant: str | None, key_id: str | None = None, open_jobs: int = 0) -> Self:
+    def for_tenant(self, tenant: str | None, key_id: str | None = None, open_jobs: int | None = None) -> Self:
         """A client bound to `tenant` (None: to none) on the same connections: do not use it once this one is closed.
 
         `key_id`: of the API key for which it makes jobs and batches; `open_jobs`: how many of them may be open.
         Takes microseconds, and may be used from several threads. Raises: InputError for what is no name of a tenant.
         """
         bound = copy(self)
-        bound._bind(tenant, KeyPlaces(self._jobs, key_id, open_jobs) if key_id else Places())  # noqa: SLF001
+        places = Places() if key_id is None or open_jobs is None else KeyPlaces(self._jobs, key_id, open_jobs)
+        bound._bind(tenant, places)  # noqa: SLF001 - a copy of this
         return bound
 
     def __enter__(self) -> Self:

@@ -23,14 +23,14 @@ class Scope(StrEnum):
 class Caller(Model):
     """One caller. `remote`: it is on another machine, or has a key. `key_id`: of the key that it showed.
 
-    `open_jobs`: how many jobs and batches that key may have open.
+    `open_jobs`: how many jobs and batches that key may have open; None: any number.
     """
 
     tenant: TenantName = DEFAULT_TENANT
     scopes: frozenset[Scope] = frozenset(Scope)
     remote: bool = False
     key_id: str | None = None
-    open_jobs: int = 0
+    open_jobs: int | None = None
 
     def check(self, scope: Scope) -> None:
         """Raises: NotAllowedError without that scope."""

@@ -20,9 +20,9 @@ def served(settings: Settings) -> AbstractContextManager[str]:
 
 
 @contextmanager
-def listening(app: Any) -> Iterator[str]:
-    """The same of any ASGI application."""
-    server = uvicorn.Server(uvicorn.Config(app, port=0, ws="none", log_config=None, lifespan="on"))
+def listening(app: Any, **config: Any) -> Iterator[str]:
+    """The same of any ASGI application. `config`: of uvicorn."""
+    server = uvicorn.Server(uvicorn.Config(app, port=0, ws="none", log_config=None, lifespan="on", **config))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     until(lambda: server.started)

@@ -10,16 +10,17 @@ import pytest
 import redis
 
 from orchestrator.server.app import make_app
+from orchestrator.server.bounds import BoundedProtocol
 from shared.settings import Settings
-from tests.support.served import served
+from tests.support.http_server import listening
 
 
 @pytest.fixture
 def port(client: redis.Redis, settings: Settings) -> Iterator[int]:
     own = settings.server.model_copy(update={"max_body_bytes": 20_000, "body_timeout_s": 0.3})
     app = make_app(settings.model_copy(update={"server": own}))
-    with served(app, timeout_keep_alive=1) as port:
-        yield port
+    with listening(app, http=BoundedProtocol, timeout_keep_alive=1) as address:
+        yield int(address.rpartition(":")[2])
 
 
 def sent(port: int, *parts: bytes, pause_s: float = 0.0) -> bytes:

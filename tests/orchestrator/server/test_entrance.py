@@ -18,7 +18,7 @@ from orchestrator.server import entrance
 from orchestrator.server.app import make_app
 from shared.errors import SettingsError
 from shared.settings import Settings
-from tests.support.served import served
+from tests.support.http_server import served
 
 BROWSER = {"Accept": "text/html"}
 UNKNOWN = "0000000000000deadbeef"
@@ -338,8 +338,8 @@ def test_an_event_stream_ends_when_its_key_is_revoked(
 ) -> None:
     monkeypatch.setattr(entrance, "_LOOK_S", 0.1)
     made, other = keys.create("acme"), keys.create("acme")
-    with Ramify(settings, "acme") as ramify, served(make_app(settings)) as port:
-        url = f"http://127.0.0.1:{port}/v1/jobs/{ramify.submit('why?')}/events"
+    with Ramify(settings, "acme") as ramify, served(settings) as address:
+        url = f"{address}/v1/jobs/{ramify.submit('why?')}/events"
         with (
             httpx.stream("GET", url, headers=bearer(made), timeout=10) as ended,
             httpx.stream("GET", url, headers=bearer(other), timeout=10) as open_,
