@@ -22,6 +22,8 @@ from tests.support.http_server import served
 
 BROWSER = {"Accept": "text/html"}
 UNKNOWN = "0000000000000deadbeef"
+#: A path that every key may ask for.
+PROBE = "/v1/jobs"
 
 
 @pytest.fixture
@@ -61,11 +63,11 @@ def test_without_a_key_nothing_but_health_answers(http: TestClient) -> None:
 def test_a_key_comes_in_either_header_and_never_in_the_url(http: TestClient, keys: KeyStore) -> None:
     made = keys.create("acme")
     plain = made.secret.get_secret_value()
-    assert http.get("/openapi.json", headers={"Authorization": f"bearer {plain}"}).status_code == 200
-    assert http.get("/openapi.json", headers={"X-API-Key": plain}).status_code == 200
-    for url in (f"/openapi.json?key={plain}", f"/openapi.json?access_token={plain}", f"/openapi.json?api_key={plain}"):
+    assert http.get(PROBE, headers={"Authorization": f"bearer {plain}"}).status_code == 200
+    assert http.get(PROBE, headers={"X-API-Key": plain}).status_code == 200
+    for url in (f"/v1/jobs?key={plain}", f"/v1/jobs?access_token={plain}", f"/v1/jobs?api_key={plain}"):
         assert http.get(url).status_code == 401
-    assert http.get("/openapi.json", headers={"Authorization": f"Basic {plain}"}).status_code == 401
+    assert http.get(PROBE, headers={"Authorization": f"Basic {plain}"}).status_code == 401
 
 
 def test_what_a_key_may_do_is_its_scopes(http: TestClient, keys: KeyStore) -> None:
@@ -82,12 +84,12 @@ def test_what_a_key_may_do_is_its_scopes(http: TestClient, keys: KeyStore) -> No
 
 def test_a_key_that_is_revoked_or_too_fast_is_told_so(http: TestClient, keys: KeyStore) -> None:
     made = keys.create("acme", requests_per_minute=2)
-    replies = [http.get("/openapi.json", headers=bearer(made)) for _ in range(3)]
+    replies = [http.get(PROBE, headers=bearer(made)) for _ in range(3)]
     assert [reply.status_code for reply in replies] == [200, 200, 429]
     assert 1 <= int(replies[-1].headers["retry-after"]) <= 30
     assert replies[-1].headers["content-type"] == "application/problem+json"
     keys.revoke(made.key.id)
-    last = http.get("/openapi.json", headers=bearer(made))
+    last = http.get(PROBE, headers=bearer(made))
     assert (last.status_code, last.json()["detail"]) == (401, "this key was revoked: send another one")
 
 
@@ -161,7 +163,7 @@ def test_ids_that_are_none_lead_nowhere(http: TestClient, acme: dict[str, str], 
     ],
 )  # fmt: skip
 def test_only_its_own_names_are_answered(http: TestClient, acme: dict[str, str], host: str, status: int) -> None:
-    for path in ("/openapi.json", "/healthz"):
+    for path in (PROBE, "/healthz"):
         assert http.get(path, headers={**acme, "Host": host}).status_code == status
 
 
@@ -202,7 +204,7 @@ def test_a_site_of_the_settings_may_call_with_a_key_and_no_cookie(
 
 
 def test_every_reply_has_the_headers_that_guard_it(http: TestClient, acme: dict[str, str]) -> None:
-    for reply in (http.get("/healthz"), http.get("/v1/x"), http.get("/openapi.json", headers=acme)):
+    for reply in (http.get("/healthz"), http.get("/v1/x"), http.get(PROBE, headers=acme)):
         assert reply.headers["x-content-type-options"] == "nosniff"
         assert "frame-ancestors 'none'" in reply.headers["content-security-policy"]
         assert reply.headers["cache-control"] == "no-store"
@@ -228,9 +230,9 @@ def test_a_login_is_a_cookie_that_stands_for_the_key(page: TestClient, keys: Key
     assert "Max-Age=43200" in cookie
     assert plain not in cookie
     assert plain not in str([client.hgetall(name) for name in client.scan_iter("ramify:login:*")])
-    assert page.get("/openapi.json").status_code == 200
+    assert page.get(PROBE).status_code == 200
     keys.revoke(made.key.id)
-    assert page.get("/openapi.json").status_code == 401
+    assert page.get(PROBE).status_code == 401
 
 
 def test_a_cookie_alone_changes_nothing(page: TestClient, keys: KeyStore, client: redis.Redis) -> None:
@@ -247,7 +249,7 @@ def test_a_cookie_alone_changes_nothing(page: TestClient, keys: KeyStore, client
     ended = page.post("/logout", headers={"X-CSRF-Token": token})
     assert (ended.status_code, ended.headers["location"]) == (303, "/login")
     page.cookies.update(cookies)
-    assert page.get("/openapi.json").status_code == 401, "the login is gone from Redis, too"
+    assert page.get(PROBE).status_code == 401, "the login is gone from Redis, too"
 
 
 def test_beyond_loopback_the_cookie_goes_over_tls_alone(
@@ -260,7 +262,7 @@ def test_beyond_loopback_the_cookie_goes_over_tls_alone(
         assert cookie.startswith("__Host-ramify_login=")
         assert "Secure" in cookie
         assert "Path=/" in cookie
-        assert page.get("/openapi.json").status_code == 200
+        assert page.get(PROBE).status_code == 200
 
 
 @pytest.mark.parametrize("there", ["//evil.example", "https://evil.example", "/\\evil.example", "/a\r\nX: 1", "evil"])
@@ -276,7 +278,7 @@ def test_wrong_logins_are_slowed_down_and_lock_no_keys_out(page: TestClient, key
     assert replies == [401] * 20 + [429]
     right = page.post("/login", data={"key": plain}, headers=BROWSER)
     assert (right.status_code, right.headers["location"]) == (303, "/login?error=wait&next=/")
-    assert page.get("/openapi.json", headers=bearer(made)).status_code == 200
+    assert page.get(PROBE, headers=bearer(made)).status_code == 200
 
 
 def test_no_key_and_no_cookie_stands_in_logs_metrics_or_errors(
@@ -321,9 +323,9 @@ def test_on_this_machine_no_key_is_needed_and_a_wrong_one_is_still_wrong(
 ) -> None:
     alone = settings.model_copy(update={"keys": settings.keys.model_copy(update={"required": False})})
     with TestClient(make_app(alone), "http://localhost") as http:
-        assert http.get("/openapi.json").status_code == 200
-        assert http.get("/openapi.json", headers={"Authorization": "Bearer none-needed"}).status_code == 200
-        assert http.get("/openapi.json", headers={"Authorization": "Bearer rmf_x"}).status_code == 401
+        assert http.get(PROBE).status_code == 200
+        assert http.get(PROBE, headers={"Authorization": "Bearer none-needed"}).status_code == 200
+        assert http.get(PROBE, headers={"Authorization": "Bearer rmf_x"}).status_code == 401
         made = KeyStore(client, alone).create("acme")
         job_id = asked(http, bearer(made))
         assert http.get(f"/v1/jobs/{job_id}").status_code == 404, "without a key one is the tenant default"
@@ -358,6 +360,6 @@ def test_two_servers_share_the_rate_of_a_key(client: redis.Redis, settings: Sett
         TestClient(make_app(settings), "http://localhost") as one,
         TestClient(make_app(settings), "http://localhost") as two,
     ):
-        told = [http.get("/openapi.json", headers=key).status_code for _ in range(8) for http in (one, two)]
+        told = [http.get(PROBE, headers=key).status_code for _ in range(8) for http in (one, two)]
     assert told.count(200) in {10, 11}
     assert set(told) == {200, 429}
