@@ -66,7 +66,7 @@ class Calls:
         """What a job that is made now has come to when it has ended, or after a while."""
         made = await self.asked(tool.operation.run, client, given)
         try:
-            return await self._come_to(client, tool, made.job_id, tell)
+            return await self._come_to(client, tool, made.job_id, tell, getattr(made, "warning", None))
         except get_cancelled_exc_class():
             if getattr(given, "idempotency_key", None) is None:  # else others may wait for the same job
                 await cancel_unheard(client, made.job_id)
@@ -75,11 +75,13 @@ class Calls:
             self._desk.lost()
             raise NotRunningError(f"{error}; it was taken as job {made.job_id}: ask for that later") from None
 
-    async def _come_to(self, client: Ramify, tool: OperationTool, job_id: str, tell: Tell) -> Model:
+    async def _come_to(
+        self, client: Ramify, tool: OperationTool, job_id: str, tell: Tell, note: str | None = None
+    ) -> Model:
         waited = await self._waiting.for_end(client, job_id, tell)
         status = await self.asked(client.status, job_id)
         if IngestView in tool.views:
             return ingest_view(status, await self.asked(client.ingest_result, job_id))
         if not status.terminal:
-            return pending_view(status, waited)
+            return pending_view(status, waited, note)
         return view_of(await self.asked(client.result, job_id), self._settings.max_chars)

@@ -98,8 +98,11 @@ def answer_view(answer: Answer, most: int) -> AnswerView:
     )
 
 
-def pending_view(status: JobStatus, after_s: float) -> AnswerView:
-    """A job that has no answer yet: how far it is, and what to do. `after_s`: it was waited for so long."""
+def pending_view(status: JobStatus, after_s: float, note: str | None = None) -> AnswerView:
+    """A job that has no answer yet: how far it is, and what to do.
+
+    `after_s`: it was waited for so long; `note`: a warning beside those of the job.
+    """
     leaves = f"{status.leaves_done} of {status.leaves_total} parts of the search have answered"
     return AnswerView(
         job_id=status.job_id,
@@ -108,7 +111,7 @@ def pending_view(status: JobStatus, after_s: float) -> AnswerView:
         question=one_line(status.question),
         coverage=leaves if status.leaves_total else "",
         degraded=status.degraded,
-        warnings=_some(status.warnings),
+        warnings=_some(filter(None, (note, *status.warnings))),
         next=_not_yet(status, after_s),
     )
 
@@ -119,7 +122,7 @@ def status_view(status: JobStatus, _: int = 0) -> StatusView:
         job_id=status.job_id,
         state=status.state,
         ended=status.terminal,
-        question=one_line(status.question),
+        question="" if status.ingest else one_line(status.question),  # of an ingest it names folders of the server
         leaves_done=status.leaves_done,
         leaves_failed=status.leaves_failed,
         leaves_total=status.leaves_total,

@@ -80,7 +80,7 @@ class StatusView(Model):
     job_id: str
     state: str = Field(description="queued ... done, or failed, expired, cancelled")
     ended: bool
-    question: str
+    question: str = ""
     leaves_done: int = Field(description="parts of the search that have answered")
     leaves_failed: int = 0
     leaves_total: int

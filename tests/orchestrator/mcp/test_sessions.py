@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from threading import Thread
 from typing import Any
 
@@ -14,6 +15,7 @@ from orchestrator.client import Ramify
 from orchestrator.mcp.server import CorpusServer
 from shared.jobs import JobStore
 from shared.settings import Settings
+from shared.settings.path_key import key_file, new_key
 from tests.fakes.walked_jobs import WalkedJob
 from tests.orchestrator.mcp.conftest import within
 from tests.support.waiting import until
@@ -119,7 +121,9 @@ def test_given_an_idempotency_key_when_the_call_is_cancelled_then_the_job_of_oth
         ("ask", {"question": "why?", "lane": "batch"}, "lane: 'batch' cannot be used: there is no such argument"),
         ("status", {"id": "nope"}, "ID: 'nope' cannot be used: there is no such job or batch"),
         ("result", {"id": "a\x1b[31m\u202eb"}, r"job id: 'a\x1b[31m\u202eb' cannot be used"),
-        ("nothing", {}, "tool: 'nothing' cannot be used: there are ask, "),
+        ("ingest", {"paths": ["notes"]}, "paths: 'notes' cannot be used: give absolute names"),
+        ("ingest", {"paths": ["/nowhere/at/all"]}, "PATH: '/nowhere/at/all' cannot be used"),
+        ("nothing", {}, "tool: 'nothing' cannot be used: there are "),
     ],
 )
 def test_given_what_cannot_be_used_when_called_then_the_sentence_is_a_tool_error(
@@ -193,3 +197,22 @@ def test_given_a_fault_of_the_server_when_called_then_nothing_of_the_inside_is_t
     found = within(server(), lambda client: client.call_tool("status", {"id": "x"}))
     assert found.is_error
     assert found.content[0].text == "unforeseen: the log of the server says what went wrong"
+
+
+def test_given_files_when_put_in_then_the_job_and_what_to_do_next_are_told(
+    server: Made, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("orchestrator.ingest.Ingesting.by_name", lambda _: True)  # as with the embedded stack
+    key_file(settings).parent.mkdir(mode=0o700)
+    key_file(settings).write_text(new_key())
+    key_file(settings).chmod(0o600)
+    (tmp_path / "a.md").write_text("# A")
+
+    async def session(client: Client) -> tuple[Any, Any]:
+        found = await client.call_tool("ingest", {"paths": [str(tmp_path)]})
+        return found, await client.call_tool("status", {"id": found.structured_content["job_id"]})
+
+    found, status = within(server(), session)
+    assert not found.structured_content["ended"]
+    assert "call `status` with the id" in found.content[0].text
+    assert str(tmp_path) not in status.content[0].text + str(status.structured_content)
