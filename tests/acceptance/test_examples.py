@@ -55,6 +55,13 @@ def test_given_a_server_when_asked_with_curl_then_the_answer_is_json(url: str) -
     assert "event: end" in ended.stderr
 
 
+def test_given_a_server_when_chatted_with_by_openais_client_then_the_answer_and_its_sources_stream(url: str) -> None:
+    ended = _run(sys.executable, "chat.py", RAMIFY_URL=url)
+    assert ended.returncode == 0, ended.stderr
+    assert "[1]" in ended.stdout
+    assert "redis-streams.md" in ended.stdout
+
+
 @pytest.mark.parametrize("over", ["stdio", "http"])
 def test_given_an_agent_when_it_asks_over_mcp_then_the_answer_comes_and_its_source_is_read(
     ramify: Ramify, url: str, over: str
