@@ -46,6 +46,9 @@ class Calls:
             return await self._started(client, tool, given, tell)
         if tool.waits(given):
             return await self._come_to(client, tool, given.id, tell)
+        if "deadline_s" in type(given).model_fields and given.deadline_s is None:
+            # It waits for a job without telling its id: a client that gives up would leave it to nobody.
+            given = given.model_copy(update={"deadline_s": max(1.0, self._settings.wait_s)})
         return view_of(await self.asked(tool.operation.run, client, given), self._settings.max_chars)
 
     async def client(self, scope: Scope) -> Ramify:

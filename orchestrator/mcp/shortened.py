@@ -10,6 +10,7 @@ from orchestrator.mcp.addresses import chunk_address, chunk_address_of, document
 from orchestrator.mcp.views import (
     AnswerView,
     BatchView,
+    CancelView,
     CheckView,
     ClaimView,
     FindView,
@@ -19,6 +20,7 @@ from orchestrator.mcp.views import (
     SourceView,
     StatusView,
 )
+from orchestrator.operations.jobs import Cancelled
 from shared.hidden import visible
 from shared.jobs.states import TERMINAL
 from shared.models import Answer, BatchStatus, Citation, Hit, JobStatus
@@ -109,6 +111,7 @@ def pending_view(status: JobStatus, after_s: float, note: str | None = None) -> 
         state=status.state,
         ended=status.terminal,
         question=one_line(status.question),
+        sources=(),
         coverage=leaves if status.leaves_total else "",
         degraded=status.degraded,
         warnings=_some(filter(None, (note, *status.warnings))),
@@ -147,6 +150,11 @@ def batch_view(status: BatchStatus, _: int = 0) -> BatchView:
         rejected=status.rejected,
         next="" if status.terminal else "It is under way: call `status` with this id again in a while.",
     )
+
+
+def cancel_view(found: Cancelled, _: int = 0) -> CancelView:
+    """What a cancel has ended."""
+    return CancelView(id=found.id, ended=found.cancelled, state=found.state)
 
 
 def check_view(found: TextCheck, most: int) -> CheckView:

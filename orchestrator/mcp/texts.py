@@ -9,6 +9,7 @@ from functools import singledispatch
 from orchestrator.mcp.views import (
     AnswerView,
     BatchView,
+    CancelView,
     CheckView,
     ClaimView,
     FindView,
@@ -93,6 +94,13 @@ def _(view: CheckView) -> str:
     return _joined(
         [f"{counts}{disputed}. {_DATA}", "\n".join(map(_claim, view.sentences)), *_listed("Left out", view.left_out)]
     )
+
+
+@as_text.register
+def _(view: CancelView) -> str:
+    if view.state is None:
+        return f"Batch {view.id}: {view.ended} open jobs ended."
+    return f"Job {view.id}: cancelled." if view.ended else f"Job {view.id} had ended before: {view.state}."
 
 
 @as_text.register

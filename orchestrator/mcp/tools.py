@@ -16,7 +16,17 @@ from orchestrator.access.caller import Scope
 from orchestrator.checking import TextCheck
 from orchestrator.mcp import shortened
 from orchestrator.mcp.schemas import input_schema, output_schema
-from orchestrator.mcp.views import AnswerView, BatchView, CheckView, FindView, IngestView, SearchView, StatusView
+from orchestrator.mcp.views import (
+    AnswerView,
+    BatchView,
+    CancelView,
+    CheckView,
+    FindView,
+    IngestView,
+    SearchView,
+    StatusView,
+)
+from orchestrator.operations.jobs import Cancelled
 from orchestrator.operations.operation import Operation
 from shared.errors import InputError
 from shared.models import Answer, BatchStatus, JobStatus
@@ -32,6 +42,7 @@ _VIEWS: Mapping[Any, tuple[type[Model], Callable[[Any, int], Model]]] = {
     TextCheck: (CheckView, shortened.check_view),
     JobStatus: (StatusView, shortened.status_view),
     BatchStatus: (BatchView, shortened.batch_view),
+    Cancelled: (CancelView, shortened.cancel_view),
 }
 #: Of those that make a job: what is given of it once it has ended, or after a while.
 _OF_JOBS: Mapping[str, type[Model]] = {"ask": AnswerView, "ingest": IngestView}
@@ -91,8 +102,9 @@ class OperationTool:
         offered = self.described.input_schema["properties"]
         if unknown := next((name for name in arguments if name not in offered), None):
             raise InputError(unknown, arguments[unknown], f"there is no such argument; there are {', '.join(offered)}")
+        fields = dict(self.words.get("fixed", {})) | {name: v for name, v in arguments.items() if v is not None}
         try:
-            given: Model = self.operation.input.model_validate({k: v for k, v in arguments.items() if v is not None})
+            given: Model = self.operation.input.model_validate(fields)
         except ValidationError as error:
             raise request_fault(error, given=dict(arguments)) from None
         return given

@@ -26,7 +26,7 @@ class FindView(Model):
     """What was found, best first."""
 
     found: int = Field(description="how many passages were found")
-    passages: tuple[PassageView, ...] = ()
+    passages: tuple[PassageView, ...]
     verdict: str | None = Field(default=None, description='"nothing relevant": no passage speaks of it')
     warnings: tuple[str, ...] = _WARNINGS
     left_out: tuple[str, ...] = _LEFT_OUT
@@ -61,7 +61,7 @@ class AnswerView(Model):
     ended: bool = Field(description="false: ask again with the tool `result`")
     question: str = ""
     answer: str | None = Field(default=None, description="with [n] behind each statement: `sources` has number n")
-    sources: tuple[SourceView, ...] = ()
+    sources: tuple[SourceView, ...]
     coverage: str = Field(default="", description="how much of the search answered")
     partial: bool = Field(default=False, description="true: something is missing in the answer")
     written_by: str = Field(default="", description="llm, or extractive: sentences of the documents themselves")
@@ -124,8 +124,16 @@ class CheckView(Model):
     contradicted: int
     unsupported: int
     disputed: int = 0
-    sentences: tuple[ClaimView, ...] = ()
+    sentences: tuple[ClaimView, ...]
     left_out: tuple[str, ...] = _LEFT_OUT
+
+
+class CancelView(Model):
+    """What a cancel has ended."""
+
+    id: str
+    ended: int = Field(description="how many open jobs it has ended; 0: none was open any more")
+    state: str | None = Field(default=None, description="of the job that was named; of a batch none")
 
 
 class IngestView(Model):

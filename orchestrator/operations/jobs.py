@@ -232,7 +232,7 @@ OPERATIONS: tuple[Operation[Any], ...] = (
         "why", JobOrBatchId, Why | BatchWhy, _why, command="why", routes=_of_both("GET", "/why", (Why, BatchWhy))
     ),
     Operation(
-        "cancel", JobOrBatchId, Cancelled, _cancel, Scope.ASK, command="cancel",
+        "cancel", JobOrBatchId, Cancelled, _cancel, Scope.ASK, command="cancel", tool="cancel",
         routes=_of_both("DELETE", "", (Cancelled, Cancelled)),
     ),
     Operation(
