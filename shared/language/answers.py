@@ -72,12 +72,13 @@ class AnswerTable(Model):
     `joins`: where a question ends and the next one begins within a sentence. `newest`: a word that asks for the latest
     of several. `defines`: a question for what a `term` is; `is_defined`: what stands between that and its definition.
     `parts`: what stands between two parts of a question that each ask something of their own. `example`: asks for code
-    that shows how something is used. `current`: asks how something is now. `measured`: asks which of several has more
-    of something that is counted. `attribute`: patterns with a group, what is asked of something ("the weight of X");
-    `counted`: the number or the kind of what is asked for ("how many engineers", "which port"). `sections`: under which
-    headings they are answered. `points_back`: a pattern that the beginning of a sentence without a subject of its own
-    matches ("He was born"). `open`: patterns with a group, of what anything that is known is asked ("what do we know
-    about X"). `implied`: words of questions that any answer of that kind says ("how many", "the price").
+    that shows how something is used. `current`: asks how something is now; `past`: asks for the day of what is over.
+    `measured`: asks which of several has more of something that is counted. `attribute`: patterns with a group, what is
+    asked of something ("the weight of X"); `counted`: the number or the kind of what is asked for ("how many people",
+    "which port"). `sections`: under which headings they are answered. `points_back`: a pattern that the beginning of a
+    sentence without a subject of its own matches ("He was born"). `open`: patterns with a group, of what anything that
+    is known is asked ("what do we know about X"). `implied`: words of questions that any answer of that kind says ("how
+    many", "the price").
     """
 
     asks: tuple[AnswerRule, ...] = ()
@@ -89,6 +90,7 @@ class AnswerTable(Model):
     parts: str = NEVER
     example: str = NEVER
     current: str = NEVER
+    past: str = NEVER
     measured: str = NEVER
     attribute: tuple[str, ...] = ()
     counted: tuple[str, ...] = ()
@@ -146,6 +148,14 @@ class AnswerTable(Model):
     def asks_for_newest(self, question: str) -> bool:
         """True where the question (as in `kind`) asks for the latest of several."""
         return self._newest.search(question) is not None
+
+    def asks_for_past(self, question: str) -> bool:
+        """True where the question (as in `kind`) asks when something was that is over."""
+        return self._past.search(question) is not None
+
+    def latest_of(self, question: str) -> str:
+        """The question (as in `kind`) without the words that ask for the latest of several."""
+        return self._newest.sub(" ", question)
 
     def attributes(self, question: str) -> list[str]:
         """What the question (as in `kind`) asks of something that it names: "weight"."""
@@ -233,6 +243,10 @@ class AnswerTable(Model):
     @cached_property
     def _open(self) -> list[re.Pattern[str]]:
         return [re.compile(one, re.IGNORECASE) for one in self.open]
+
+    @cached_property
+    def _past(self) -> re.Pattern[str]:
+        return re.compile(self.past)
 
     @cached_property
     def _measured(self) -> re.Pattern[str]:

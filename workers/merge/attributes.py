@@ -134,7 +134,7 @@ class AskedAttribute:
         "When" asks for a condition as well: of what is said of it, no date is needed.
         """
         shown = self._need.answered_by(one.text, self._pages.titles[one.number - 1])
-        return (shown or (AnswerKind.DATE in self._need.kinds and bool(self._asked))) and self.speaks(one)
+        return (shown or (self._need.condition and bool(self._asked))) and self.speaks(one)
 
     def speaks(self, one: QuotableSentence) -> bool:
         """True where it speaks of what is asked of the thing that is named."""

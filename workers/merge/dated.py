@@ -46,6 +46,10 @@ class Days:
             return named[0]
         return next(iter(days_in(hit.heading)), None) or page or max(named, default=None)
 
+    def of_page(self, one: QuotableSentence) -> Day | None:
+        """The day of its page."""
+        return self._pages.get(self._hits[one.number - 1].doc_id)
+
     def newest_first(
         self, question: str, chosen: Sequence[QuotableSentence], latest: QuotableSentence | None
     ) -> list[QuotableSentence]:
@@ -74,7 +78,7 @@ class Days:
         days = days_in(heading) if len(heading) <= _AT_START else []
         if not days or days_in(one.text):
             return one
-        return replace(one, text=reader_sentence("as_of", question, _iso(days[0]), one.text))
+        return replace(one, text=reader_sentence("as_of", question, iso(days[0]), one.text))
 
     def successors(self, near: AbstractSet[int]) -> frozenset[int]:
         """The hits, numbered from 1, of the pages that those of `near` which hold no longer name in their place."""
@@ -97,7 +101,7 @@ class Days:
         day = self.day(one)
         if day is None or days_in(one.text):
             return one
-        return replace(one, text=reader_sentence("earlier", question, _iso(day), one.text))
+        return replace(one, text=reader_sentence("earlier", question, iso(day), one.text))
 
 
 def _of_page(hit: MergedHit) -> Day | None:
@@ -110,5 +114,6 @@ def _without_digits(one: QuotableSentence) -> frozenset[str]:
     return frozenset(term for term in one.words if not any(map(str.isdigit, term)))
 
 
-def _iso(day: Day) -> str:
+def iso(day: Day) -> str:
+    """As text, without what is not known of it."""
     return "-".join(str(part).zfill(2) for part in day if part)

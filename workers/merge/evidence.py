@@ -183,12 +183,19 @@ class AskedFor:
         self.owned, self.attributes = bool(owned), owned + self._table.counts(low)
         self.state_of, self.as_of_now = self._table.state_of(low), self._table.now_in(low)
         self.newest = self._table.asks_for_newest(low)
+        #: The terms of what the day of the latest one is asked of; empty for any other question.
+        self.latest_of = term_set(self._table.latest_of(low)) if self.newest and AnswerKind.DATE in self.kinds else ()
         self._term = self._table.defined_term(low)
         asked = [one for one in self._table.relations if any(flat(word) in self._flat for word in one.asked)]
         self._said = frozenset(term for one in asked for word in one.said for term in terms(word))
         said = [one.said for one in asked if one.needed and AnswerKind.STEPS not in self.kinds]
         self.needed = [frozenset(term for word in words for term in terms(word)) for words in said]
         self._measure = self._table.measure_of(low) if AnswerKind.NUMBER in self.kinds else None
+
+    @property
+    def condition(self) -> bool:
+        """True where "when" may ask for a condition, which has no date."""
+        return AnswerKind.DATE in self.kinds and not self.newest and not self._table.asks_for_past(self._low)
 
     @property
     def steps(self) -> bool:

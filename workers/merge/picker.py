@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from itertools import accumulate
@@ -17,7 +17,7 @@ from shared.language.text import flat, is_cjk_text, term_set, terms
 from shared.models import MergedHit
 from workers.display import plain_line
 from workers.merge.attributes import AskedAttribute
-from workers.merge.dated import Days
+from workers.merge.dated import Days, iso
 from workers.merge.evidence import FARTHEST, AskedFor, Pages, SentenceScorer, points_back, subject_or_all
 from workers.merge.identifiers import identifiers, named_numbers, names, unnamed, without
 from workers.merge.numbered_sections import steps_of_page
@@ -114,6 +114,8 @@ class Picker:
             if steps:
                 self.picked += steps
                 return steps, True
+        if latest := self._latest_page(AskedFor(query).latest_of):
+            return [latest], True
         chosen, asked = self.pick(query, None, limit, width=width), self._asked_attribute(query)
         if not asked.answered_by(chosen) and not self._versions(query, chosen):
             left = self._of_named(
@@ -139,6 +141,19 @@ class Picker:
         latest = self._latest(query, asked)
         beside = [one for one in self._beside(latest, query, asked) if one not in kept] if latest else []
         return self._days.newest_first(query, [*kept, *beside], latest), True
+
+    def _latest_page(self, wanted: Collection[str]) -> QuotableSentence | None:
+        """How the latest of the pages begins whose titles hold all of `wanted`, behind its title and day."""
+        pages = [at for at, terms_of in enumerate(self._pages.title_terms) if wanted and terms_of >= frozenset(wanted)]
+        dated = {one: day for one in self._passages if one.number - 1 in pages and (day := self._days.of_page(one))}
+        latest = max(
+            dated, key=lambda one: (dated[one], -self._hits[one.number - 1].ordinal, -one.position), default=None
+        )
+        if latest is None:
+            return None
+        self.picked.append(latest)
+        title = f"{plain_line(bare(self._hits[latest.number - 1].title))} ({iso(dated[latest])})"
+        return replace(latest, text=f"{reader_sentence('of_page', latest.text, title)}{latest.text}")
 
     def _cause(self, query: str, asked: AskedAttribute, kept: Sequence[QuotableSentence]) -> QuotableSentence | None:
         """The sentence behind one that is quoted that gives its cause, where none that is quoted gives one."""

@@ -107,3 +107,20 @@ def test_given_a_page_that_holds_no_longer_then_its_successor_first_and_it_is_ma
     found = lines(question, old, new)
     assert found[0].endswith("[2]")
     assert found[-1].startswith(mark)
+
+
+def test_given_pages_of_a_series_when_the_day_of_the_last_is_asked_then_the_latest_page_by_title_and_day() -> None:
+    question = "When was the last restore drill?"
+    pages = [
+        hit(number, text, title=title).model_copy(update={"doc_id": title, "date": date})
+        for number, (title, date, text) in enumerate(
+            [
+                ("Restore drill, November 2025", "2025-11-18", "It took 3 hours."),
+                ("Restore drill, May 2026", "2026-05-21", "Rafael typed, and Jonas kept the log."),
+                ("Restore the database", "2026-06-01", "Each drill of a restore has a log."),
+            ],
+            start=1,
+        )
+    ]
+    text = extract(question, pool(*pages), tree(question)).text
+    assert text == "Restore drill, May 2026 (2026-05-21): Rafael typed, and Jonas kept the log. [2]"

@@ -56,6 +56,8 @@ TEAMS = "| team | lead | city |\n| --- | --- | --- |\n| Ballast | Ingrid Solheim
             ),
         ),
         ("How much must a hive weigh on 1 October?", hit(1, "Hives are weighed on 1 October.", title="Feeding")),
+        ("When was the last planning day?", hit(1, "The planning day sorted them all to show ten.")),
+        ("规划日是什么时候举行的？", hit(1, "规划日由安全组主持，选出了十个项目。", title="规划日")),
         ("INC-26 影响了多少客户？", hit(1, "缓存的过期时间从 6 小时改为 20 分钟。", title="INC-26 看板空白")),
     ],
 )
