@@ -31,7 +31,7 @@ def ask(
     json: options.Json = False,
     **given: Unpack[options.AskOptions],
 ) -> None:
-    """Ask a question: watch its tree grow, then read the answer with its sources."""
+    """Its tree is seen growing."""
     fields = _question_fields(question, plan, invocation_of(ctx).settings())
     with invocation_of(ctx).client(given["tenant"]) as client:
         job_id = client.submit(fields, **options.request_fields(given))
@@ -116,7 +116,6 @@ def plan(  # noqa: PLR0913 - the signature is the command line
     json: options.Json = False,
     **given: Unpack[options.PlanOptions],
 ) -> None:
-    """Show how a question would branch, and the calls, tokens and money of running it. Runs nothing else."""
     from orchestrator.cli.render.plan import draw_preview
     from orchestrator.intake import as_request
     from orchestrator.planning.plan_file import written
@@ -150,7 +149,6 @@ def route(
     ] = None,
     json: options.Json = False,
 ) -> None:
-    """Show how a question would be answered: its type, how sure that is, why, and the row of the table that applies."""
     from orchestrator.cli.render.plan import draw_route
     from orchestrator.intake import as_request
     from orchestrator.planning.route_preview import route_preview

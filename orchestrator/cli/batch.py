@@ -37,7 +37,7 @@ def batch(  # noqa: PLR0913 - the signature is the command line
     json: options.Json = False,
     **given: Unpack[options.BatchOptions],
 ) -> None:
-    """Ask many questions. The options hold for every line that does not say otherwise.
+    """The options hold for every line that does not say otherwise.
 
     `ramify batch report ID` says what became of each line; a file of that name is ./report.
     """
@@ -72,7 +72,6 @@ def batches(
     tenant: options.OfTenant = None,
     json: options.Json = False,
 ) -> None:
-    """List the newest batches, newest first, with their accounts."""
     with invocation_of(ctx).client(tenant) as client:
         found = client.batches(limit)
     if json:
@@ -97,7 +96,6 @@ def report(  # noqa: PLR0913 - the signature is the command line
     tenant: options.OfTenant = None,
     json: options.Json = False,
 ) -> None:
-    """Say of each line of a batch what became of it, how long it took, and what it has cost."""
     from orchestrator.cli.line_reports import report_csv
     from orchestrator.cli.render.batches import (
         accounts_line,

@@ -39,7 +39,7 @@ def check(  # noqa: PLR0913 - the signature is the command line
     namespace: options.Namespace = None,
     json: options.Json = False,
 ) -> None:
-    """Check whether passages say what a text says, without a model. Exit code 3: not every claim is supported."""
+    """Exit code 3: not every claim is supported."""
     if (text is None) == (file is None):
         raise InputError("TEXT", text or "none", "give a text, or --file with lines of claims: one of them")
     if file is not None:

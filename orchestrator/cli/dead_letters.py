@@ -36,7 +36,6 @@ def list_(
     tenant: options.OfTenant = None,
     json: options.Json = False,
 ) -> None:
-    """List the newest dead letters, newest first."""
     with invocation_of(ctx).client(tenant) as client:
         found, total = list(client.dead.list(limit)), client.dead.count()
     if json:
@@ -53,7 +52,6 @@ def list_(
 def show(
     ctx: typer.Context, dead_letter_id: DeadLetterId, *, tenant: options.OfTenant = None, json: options.Json = False
 ) -> None:
-    """Show one dead letter: who died of it, when, how often, and of what."""
     with invocation_of(ctx).client(tenant) as client:
         dead_letter = client.dead.get(dead_letter_id)
     from orchestrator.cli.render.tables import draw_dead_letter
@@ -70,7 +68,6 @@ def replay(
     tenant: options.OfTenant = None,
     json: options.Json = False,
 ) -> None:
-    """Try the work again, as a new job, or index the document again. A dead letter goes when that was taken."""
 
     def one(client: Ramify, dead_letter_id: str) -> dict[str, Any]:
         return client.dead.replay(dead_letter_id).model_dump(mode="json")
@@ -87,7 +84,6 @@ def drop(
     tenant: options.OfTenant = None,
     json: options.Json = False,
 ) -> None:
-    """Forget dead letters."""
 
     def one(client: Ramify, dead_letter_id: str) -> dict[str, Any]:
         if not client.dead.drop(dead_letter_id):
@@ -106,7 +102,6 @@ def quarantine(
     drop_: Annotated[bool, typer.Option("--drop", help="Forget them.")] = False,
     json: options.Json = False,
 ) -> None:
-    """Show what stood in a queue or key of Redis and is not Ramify's: it was set aside."""
     with invocation_of(ctx).client(None) as client:
         found = client.dead.quarantined(drop=drop_)
     if json:

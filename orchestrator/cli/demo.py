@@ -88,7 +88,7 @@ def _settings() -> Iterator[Settings]:
         empty = Path(folder) / "ramify.toml"
         empty.touch()
         os.environ[CONFIG_ENV] = str(empty)  # also keeps a ./ramify.toml out of the child processes
-        yield load_settings(data_dir=Path(folder) / "data")
+        yield load_settings(data_dir=Path(folder) / "data", server={"enabled": False})  # nobody would ask it
 
 
 @contextmanager

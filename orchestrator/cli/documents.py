@@ -48,7 +48,6 @@ def show(  # noqa: PLR0913 - the signature is the command line
     tenant: options.Tenant = None,
     json: options.Json = False,
 ) -> None:
-    """Show a passage of a document in its surroundings, marked: a citation, a quote, a chunk, a page."""
     with invocation_of(ctx).client(tenant) as client:
         if cited := _CITED.fullmatch(document):
             passage = client.corpus.cited(cited[1], int(cited[2]), around)
@@ -103,7 +102,7 @@ def show_document(
     tenant: options.Tenant = None,
     json: options.Json = False,
 ) -> None:
-    """Show what is known of a document; `ramify show` prints its text."""
+    """`ramify show` prints its text."""
     from orchestrator.cli.render.documents import draw_document
 
     with invocation_of(ctx).client(tenant) as client:
@@ -120,7 +119,6 @@ def remove(  # noqa: PLR0913 - the signature is the command line
     tenant: options.Tenant = None,
     json: options.Json = False,
 ) -> None:
-    """Remove documents from the corpus. Their files stay: an ingest of them adds them again."""
     with invocation_of(ctx).client(tenant) as client:
         chosen = client.corpus.chosen(documents, namespace or DEFAULT)
         if not yes:

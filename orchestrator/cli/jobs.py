@@ -34,7 +34,7 @@ def status(
     tenant: options.OfTenant = None,
     json: options.Json = False,
 ) -> None:
-    """How far a job or a batch is. The exit code says how it ended."""
+    """The exit code says how it ended."""
     with invocation_of(ctx).client(tenant) as client:
         found = _lookup(client, id_)
         try:
@@ -84,7 +84,7 @@ def result(  # noqa: PLR0913 - the signature is the command line
     tenant: options.OfTenant = None,
     json: options.Json = False,
 ) -> None:
-    """Show the answer of a job, what became of an ingest, or the answers of a batch (as JSON lines with --json)."""
+    """Of an ingest what became of it, of a batch all answers (as JSON lines with --json)."""
     from shared.models import BatchStatus
 
     with invocation_of(ctx).client(tenant) as client:
@@ -161,7 +161,6 @@ def jobs(  # noqa: PLR0913 - the signature is the command line
     tenant: options.OfTenant = None,
     json: options.Json = False,
 ) -> None:
-    """List the newest jobs, newest first."""
     if stale and (state or batch or degraded is not None):
         raise InputError("--stale", "beside --state, --batch or --degraded", "give it alone")
     with invocation_of(ctx).client(tenant) as client:
@@ -182,7 +181,6 @@ def jobs(  # noqa: PLR0913 - the signature is the command line
 
 
 def cancel(ctx: typer.Context, id_: Id, *, tenant: options.OfTenant = None, json: options.Json = False) -> None:
-    """End a job, or all open jobs of a batch."""
     from shared.models import BatchStatus
 
     with invocation_of(ctx).client(tenant) as client:
@@ -231,7 +229,6 @@ def retry(  # noqa: PLR0913 - the signature is the command line
     ] = None,
     json: options.Json = False,
 ) -> None:
-    """Try an ended job, or the jobs of a batch, again: only what failed or is missing runs, as a new job."""
     with invocation_of(ctx).client(tenant) as client:
         limits = {"deadline_s": deadline_s, "queue_limit_s": queue_limit_s}
         made = client.retry(id_, degraded=degraded, on_outage=on_outage, **limits)
@@ -286,7 +283,6 @@ def wait_for_retry(client: Ramify, made: Retried, *, as_json: bool) -> int:
 
 
 def why(ctx: typer.Context, id_: Id, *, tenant: options.OfTenant = None, json: options.Json = False) -> None:
-    """Say why a job or a batch is not done, or how it ended, and what to do next."""
     with invocation_of(ctx).client(tenant) as client:
         found = client.why(id_)
     from orchestrator.cli.render.why import draw_why

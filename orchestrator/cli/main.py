@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import inspect
 import os
 import sys
 import traceback
@@ -25,6 +26,7 @@ from orchestrator.cli import (
     evaluate,
     jobs,
     mcp,
+    pools,
     records,
     refresh,
     search,
@@ -33,6 +35,7 @@ from orchestrator.cli import (
     streams,
 )
 from orchestrator.cli.invocation import Invocation, invocation_of, parse_overrides
+from orchestrator.operations.descriptions import description_of_command
 from shared.errors import InputError, RamifyError
 from shared.hidden import visible
 
@@ -124,7 +127,7 @@ app = typer.Typer(
 )
 
 _COMMANDS: tuple[tuple[str, tuple[Callable[..., None], ...]], ...] = (
-    ("Stack", (stack.up, stack.down, serve.serve, mcp.mcp, stack.doctor, stack.config)),
+    ("Stack", (stack.up, stack.down, serve.serve, mcp.mcp, pools.pools, stack.doctor, stack.config)),
     ("Corpus", (corpus.ingest, search.find, search.search, documents.show)),
     ("Questions", (ask.ask, ask.plan, ask.route, batch.batch, check.check)),
     ("Jobs", (jobs.status, jobs.result, jobs.jobs, batch.batches, jobs.why, jobs.cancel, jobs.retry, refresh.refresh)),
@@ -139,6 +142,21 @@ app.add_typer(documents.corpus, rich_help_panel="Corpus")
 app.add_typer(search.sessions, rich_help_panel="Corpus")
 app.add_typer(dead_letters.dead, rich_help_panel="Jobs")
 app.add_typer(cache.cache, rich_help_panel="Stack")
+
+
+def _describe(group: typer.Typer, before: str = "") -> None:
+    """Give every command that does an operation the operation's sentence; what it says itself comes behind that."""
+    for one in group.registered_commands:
+        own = one.callback.__doc__ if one.callback else None
+        name = f"{before}{one.name or getattr(one.callback, '__name__', '')}"
+        if told := description_of_command(name):
+            one.help = f"{told}\n\n{inspect.cleandoc(own)}" if own else told
+    for sub in group.registered_groups:
+        if sub.typer_instance is not None:
+            _describe(sub.typer_instance, f"{before}{sub.typer_instance.info.name} ")
+
+
+_describe(app)
 
 
 def _version(value: bool) -> None:

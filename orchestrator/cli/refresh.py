@@ -25,7 +25,6 @@ def refresh(  # noqa: PLR0913 - the signature is the command line
     tenant: options.OfTenant = None,
     json: options.Json = False,
 ) -> None:
-    """Make stale answers anew: only the leaves that changed documents touch run again, and what follows from them."""
     if stale == (id_ is not None):
         raise InputError("ID", id_, "give the id of a job or batch, or --stale for all stale answers")
     with invocation_of(ctx).client(tenant) as client:

@@ -25,7 +25,6 @@ def find(
     json: options.Json = False,
     **given: Unpack[options.FindOptions],
 ) -> None:
-    """Search at once: one query, no tree, no summary."""
     from orchestrator.cli.render.grouped import draw_found
 
     text = streams.text_argument("QUERY", query)
@@ -51,7 +50,6 @@ def search(  # noqa: PLR0913 - the signature is the command line
     json: options.Json = False,
     **given: Unpack[options.ConversationOptions],
 ) -> None:
-    """Search with a conversation in mind: the question becomes up to five typed queries, or none."""
     from orchestrator.cli.render.grouped import draw_session
     from orchestrator.sessions import read_session
 
@@ -83,7 +81,6 @@ def add(  # noqa: PLR0913 - the signature is the command line
     tenant: options.Tenant = None,
     json: options.Json = False,
 ) -> None:
-    """Add a message, or set the summary. The newest 100 messages are kept."""
     message = streams.text_argument("TEXT", text)
     with invocation_of(ctx).client(tenant) as client:
         session = client.session(session_id)
@@ -100,7 +97,6 @@ def add(  # noqa: PLR0913 - the signature is the command line
 def show(
     ctx: typer.Context, session_id: SessionId, *, tenant: options.Tenant = None, json: options.Json = False
 ) -> None:
-    """Show a conversation, oldest message first."""
     with invocation_of(ctx).client(tenant) as client:
         kept = client.session(session_id).load()
     if json:
@@ -119,7 +115,6 @@ def show(
 def drop(
     ctx: typer.Context, session_id: SessionId, *, tenant: options.Tenant = None, json: options.Json = False
 ) -> None:
-    """Forget a conversation."""
     with invocation_of(ctx).client(tenant) as client:
         dropped = client.session(session_id).drop()
     if json:

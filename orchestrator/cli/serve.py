@@ -20,7 +20,9 @@ def serve(
     json: options.Json = False,
 ) -> None:
     """Serve HTTP in front of the stack that runs here, or of the Redis that the settings name. Ctrl-C stops it."""
-    if not all(map(find_spec, ("fastapi", "uvicorn"))):
+    from orchestrator.local.stack import SERVER_PACKAGES
+
+    if not all(map(find_spec, SERVER_PACKAGES)):
         raise RamifyError("HTTP is not installed: `pip install 'ramify[server]'` adds what it needs")
     from orchestrator.server.serve import serve as run
 

@@ -190,6 +190,23 @@ def flower(settings: Settings, state: StackState | None) -> Check:
     return passed("flower", state.flower_url)
 
 
+def server(settings: Settings, state: StackState | None) -> Check:
+    """Whether HTTP answers, and Redis behind it."""
+    if not settings.server.enabled:
+        return unknown("http", "switched off (server.enabled)")
+    if state is None:
+        return unknown("http", NOT_RUNNING, START)
+    if not state.server_url:
+        return unknown("http", "not installed", "`pip install 'ramify[server]'`, then `ramify up -d`")
+    try:
+        status, _ = fetched(state.server_url, "/readyz", TIMEOUT_S)
+    except httpx.HTTPError as error:
+        return failed("http", f"{state.server_url}: {_reason(error)}", "see logs/server.log")
+    if not httpx.codes.is_success(status):
+        return failed("http", f"{state.server_url}: {status}", "see logs/server.log")
+    return passed("http", state.server_url)
+
+
 def _model_server(name: str, base: HttpUrl | None, key: SecretStr, model: str) -> Check:
     """GET base/models: is the server there, does it take the key, does it know the model?"""
     prefix = "llm_" if name == "llm" else f"{name}."

@@ -81,10 +81,15 @@ def flower(app: str, port: int, settings: Settings, env: Mapping[str, str], logi
     )
 
 
-def flower_url(settings: Settings, port: int) -> str:
-    """Where a person finds Flower; a wildcard address is shown as this machine."""
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.flower.host, settings.flower.host)  # noqa: S104 - shown
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+def server(listener: int, env: Mapping[str, str]) -> Program:
+    """Ramify over HTTP, on a socket that listens already: it outlives the process that answers."""
+    return Program("server", (sys.executable, "-m", "orchestrator.server", str(listener)), env, pass_fds=(listener,))
+
+
+def url(host: str, port: int) -> str:
+    """Where a person finds a server; a wildcard address is shown as this machine."""
+    shown = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - shown
+    return f"http://[{shown}]:{port}" if ":" in shown else f"http://{shown}:{port}"
 
 
 def _celery(app: str) -> tuple[str, ...]:

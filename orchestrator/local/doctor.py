@@ -32,6 +32,7 @@ def examine(settings: Settings) -> list[Check]:
         "embedding": lambda: checks.embedding(settings),
         "rerank": lambda: checks.rerank(settings),
         "gates": lambda: checks_stack.gates(settings, connected),
+        "http": lambda: checks.server(settings, state),
         "flower": lambda: checks.flower(settings, state),
     }
     threads = ThreadPoolExecutor(max_workers=len(looks), thread_name_prefix="doctor")

@@ -1,4 +1,4 @@
-"""Finds a port of this machine to listen on. A free port may be taken a moment later: callers retry."""
+"""Finds a port of this machine to listen on. A free port may be taken a moment later: callers retry, or listen."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ import errno
 import socket
 
 from shared.errors import InputError
+
+#: The port of HTTP where none is asked for.
+SERVER_PORT = 8321
+_TRIES, _WAITING = 5, 1024
 
 
 def free_port(host: str, port: int = 0) -> int | None:
@@ -23,6 +27,21 @@ def free_port(host: str, port: int = 0) -> int | None:
                 return None
             raise
         return int(probe.getsockname()[1])
+
+
+def listen(setting: str, host: str, wanted: int, usual: int) -> socket.socket:
+    """A socket that listens on the port that `pick` gives: connections wait in it for whoever will answer them.
+
+    Raises: InputError, as `pick`.
+    """
+    for _ in range(_TRIES):
+        port = pick(setting, host, wanted, usual)
+        family, _, _, _, _ = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        try:
+            return socket.create_server((host, port), family=family, backlog=_WAITING)
+        except OSError:  # taken since
+            continue
+    raise InputError(setting, wanted, f"no port of {host} stayed free: choose another")
 
 
 def pick(setting: str, host: str, wanted: int, usual: int) -> int:

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from importlib.util import find_spec
 from typing import Any, Literal
 
 from orchestrator.local import commands, copies, ports
@@ -38,6 +40,8 @@ from shared.settings import Settings
 from shared.tasks.app import make_app
 
 _USUAL_FLOWER_PORT = 5555
+#: What HTTP needs, of the extra `server`.
+SERVER_PACKAGES = ("fastapi", "uvicorn")
 _READY_S = 60.0
 _STOP_S = 10.0
 _TICK_S = 0.1
@@ -104,6 +108,7 @@ class Stack:
         self._template: copies.Template | None = None
         self._children: dict[str, Child] = {}
         self._signals = StopSignals()
+        self._listener: socket.socket | None = None
         self._recheck_at: float | None = None
         self._logs_due = 0.0
         self._state = StackState(pid=os.getpid(), mark=identity(os.getpid()) or "", started_at=datetime.now(UTC))
@@ -133,6 +138,7 @@ class Stack:
             self._emit("killed", name, "left over from a stack that was killed")
         make_path_key(self._settings)
         self._save()
+        self._listen()
         self._settings = self._with_redis(self._settings)
         env = commands.environment(self._settings)
         programs = [commands.worker(name, pool, self._settings, env) for name, pool in self._pools.items()]
@@ -143,6 +149,8 @@ class Stack:
         for program in programs:
             self._launch(program)
         self._wait_ready()
+        if self._listener:  # it loads while the pools begin to work, and connections wait for it
+            self._launch(commands.server(self._listener.fileno(), env))
         self._save(ready=True)
         self._emit("ready", "stack", ", ".join(self._children))
 
@@ -173,8 +181,15 @@ class Stack:
         port = ports.pick("flower.port", self._settings.flower.host, self._settings.flower.port, _USUAL_FLOWER_PORT)
         given = self._settings.flower.basic_auth.get_secret_value()
         login, file = (given, "") if given else (own_login(self._settings), str(login_file(self._settings)))
-        self._save(flower_url=commands.flower_url(self._settings, port), flower_login_file=file)
+        self._save(flower_url=commands.url(self._settings.flower.host, port), flower_login_file=file)
         return commands.flower(self._control_app, port, self._settings, commands.environment(self._settings), login)
+
+    def _listen(self) -> None:
+        """Take the port of HTTP, where it is installed and wanted."""
+        own = self._settings.server
+        if own.enabled and all(map(find_spec, SERVER_PACKAGES)):
+            self._listener = ports.listen("server.port", own.host, own.port, ports.SERVER_PORT)
+            self._save(server_url=commands.url(own.host, self._listener.getsockname()[1]))
 
     def _launch(self, program: Program) -> None:
         log = rotate(log_dir(self._settings) / f"{program.name}.log")
@@ -247,6 +262,8 @@ class Stack:
     def _stop(self) -> None:
         """Warm stop of all at once, Redis last, so that what finishes can be recorded. A second signal hurries."""
         self._emit("stopping", "stack")
+        if self._listener:
+            self._listener.close()
         others = [child for name, child in self._children.items() if name != "redis"]
         for child in others:
             child.signal(signal.SIGTERM)

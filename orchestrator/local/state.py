@@ -49,7 +49,8 @@ class StackState(Model):
     """The supervisor and its children; no secret, but the files that hold them.
 
     `redis_url` is empty while Redis starts, and when settings name another. `redis_password_file` is empty for a Redis
-    without a password, which older releases started; `flower_login_file` for a login of the settings.
+    without a password, which older releases started; `flower_login_file` for a login of the settings. `server_url` is
+    empty where HTTP is not installed or switched off.
     """
 
     pid: int
@@ -60,6 +61,7 @@ class StackState(Model):
     redis_password_file: str = ""
     flower_url: str = ""
     flower_login_file: str = ""
+    server_url: str = ""
     children: tuple[ChildState, ...] = ()
 
 

@@ -16,3 +16,8 @@ def _descriptions() -> dict[str, str]:
 def description(name: str) -> str:
     """The sentence of the operation of that name. Raises: KeyError without one."""
     return _descriptions()[name]
+
+
+def description_of_command(command: str) -> str | None:
+    """The sentence of the operation that a command of `ramify` does; None for one that does none, such as `up`."""
+    return _descriptions().get(command.replace(" ", "_"))

@@ -40,6 +40,10 @@ class JobOrBatchId(Model):
     kind: Literal["job", "batch"] | None = None
 
 
+class Nothing(Model):
+    """It takes nothing."""
+
+
 class JobId(Model):
     """One job."""
 
@@ -194,6 +198,16 @@ def _retry(client: Ramify, given: RetryInput) -> Retried:
     return client.retry(given.id, degraded=given.degraded, on_outage=given.on_outage, **limits)
 
 
+def _refresh(client: Ramify, given: JobOrBatchId) -> Retried:
+    if given.kind is not None:
+        _status(client, given)
+    return client.refresh(given.id)
+
+
+def _refresh_stale(client: Ramify, _: Nothing) -> Retried:
+    return client.refresh_stale()
+
+
 def _of_both(method: Literal["GET", "POST", "DELETE"], end: str, outputs: tuple[Any, Any], **more: Any) -> Any:
     """The routes of an operation whose id may be a job's or a batch's."""
     return (
@@ -234,6 +248,14 @@ OPERATIONS: tuple[Operation[Any], ...] = (
     Operation(
         "cancel", JobOrBatchId, Cancelled, _cancel, Scope.ASK, command="cancel", tool="cancel",
         routes=_of_both("DELETE", "", (Cancelled, Cancelled)),
+    ),
+    Operation(
+        "refresh", JobOrBatchId, Retried, _refresh, Scope.ASK, command="refresh", idempotent=False, long=True,
+        routes=_of_both("POST", "/refresh", (Retried, Retried), status=202),
+    ),
+    Operation(
+        "refresh_stale", Nothing, Retried, _refresh_stale, Scope.ASK, command="refresh", idempotent=False, long=True,
+        routes=(HttpRoute("POST", "/v1/stale-answers/refresh", 202),),
     ),
     Operation(
         "retry", RetryInput, Retried, _retry, Scope.ASK, command="retry", idempotent=False, long=True,

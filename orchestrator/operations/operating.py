@@ -10,7 +10,7 @@ from orchestrator.access.caller import Scope
 from orchestrator.client import Ramify
 from orchestrator.dead_letters import Replayed
 from orchestrator.operating import CacheState, LaneState, PoolState, Stats
-from orchestrator.operations.jobs import Limit
+from orchestrator.operations.jobs import Limit, Nothing
 from orchestrator.operations.operation import HttpRoute, Operation
 from shared.errors import NotFoundError
 from shared.models.base import Model
@@ -18,10 +18,6 @@ from shared.models.status import DeadLetter, Quarantined
 from shared.providers.gates.state import GateState
 
 DeadLetterName = Annotated[str, Field(min_length=1, max_length=400)]
-
-
-class Nothing(Model):
-    """It takes nothing."""
 
 
 class Lanes(Model):
@@ -163,7 +159,7 @@ OPERATIONS: tuple[Operation[Any], ...] = (
         routes=(HttpRoute("DELETE", "/v1/dead-letters/{dead_letter_id}"),),
     ),
     Operation(
-        "quarantine", QuarantineInput, QuarantineList, _quarantine, Scope.ADMIN, command="dead quarantine",
+        "dead_quarantine", QuarantineInput, QuarantineList, _quarantine, Scope.ADMIN, command="dead quarantine",
         idempotent=False, routes=(
             HttpRoute("GET", "/v1/quarantine", fixed={"drop": False}),
             HttpRoute("DELETE", "/v1/quarantine", fixed={"drop": True}),

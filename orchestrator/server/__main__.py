@@ -1,4 +1,7 @@
-"""`python -m orchestrator.server`: the server as a part of the stack; settings come from the environment."""
+"""`python -m orchestrator.server [LISTENER]`: the server as a part of the stack, on an open socket that it inherits.
+
+Settings come from the environment, and say where it listens if there is none.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from shared.settings import load_settings
 def main() -> int:
     """Serve until a signal; returns the exit code."""
     try:
-        serve(load_settings())
+        serve(load_settings(), listener=int(sys.argv[1]) if sys.argv[1:] else None)
     except RamifyError as error:
         sys.stderr.write(f"error: {error}\n")
         return error.exit_code

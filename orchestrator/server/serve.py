@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable
 from typing import Any
 
@@ -9,29 +10,30 @@ import uvicorn
 from fastapi import FastAPI
 
 from orchestrator.local import ports
+from orchestrator.local.commands import url
 from orchestrator.server.app import make_app
 from orchestrator.server.bounds import BoundedProtocol
 from shared.settings import Settings
 
-USUAL_PORT = 8321
 #: Seconds for which open requests and streams may go on after the signal.
 _END_S = 5
 
 
-def serve(settings: Settings, on_ready: Callable[[str], None] = lambda _: None) -> None:
-    """Listen until SIGINT or SIGTERM; `on_ready` gets the address.
+def serve(settings: Settings, on_ready: Callable[[str], None] = lambda _: None, listener: int | None = None) -> None:
+    """Answer until SIGINT or SIGTERM; `on_ready` gets the address. `listener`: a socket that listens already.
 
     Raises: InputError for a port that is taken, SettingsError where callers need a key and there is none,
     NotRunningError when nothing runs here and no Redis is named.
     """
     own = settings.server
-    port = ports.pick("server.port", own.host, own.port, USUAL_PORT)
+    if listener is None:
+        listening = ports.listen("server.port", own.host, own.port, ports.SERVER_PORT)
+    else:
+        listening = socket.socket(fileno=listener)
     app = make_app(settings)
     app.state.callers.check_start()
     config = uvicorn.Config(
         app,
-        host=own.host,
-        port=port,
         http=BoundedProtocol,
         ws="none",
         log_config=_logging(settings),
@@ -42,7 +44,8 @@ def serve(settings: Settings, on_ready: Callable[[str], None] = lambda _: None) 
         server_header=False,
         proxy_headers=False,
     )
-    _Server(config, lambda: on_ready(address(own.host, port)), lambda: _close_listeners(app)).run()
+    address = url(own.host, listening.getsockname()[1])
+    _Server(config, lambda: on_ready(address), lambda: _close_listeners(app)).run([listening])
 
 
 def _logging(settings: Settings) -> dict[str, Any]:
@@ -54,12 +57,6 @@ def _logging(settings: Settings) -> dict[str, Any]:
         "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
         "root": {"handlers": ["stderr"], "level": "INFO"},
     }
-
-
-def address(host: str, port: int) -> str:
-    """Where a person finds it; a wildcard address is shown as this machine."""
-    shown = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - shown
-    return f"http://[{shown}]:{port}" if ":" in shown else f"http://{shown}:{port}"
 
 
 def _close_listeners(app: FastAPI) -> None:

@@ -34,7 +34,8 @@ def _family(folder: Path) -> list[int]:
 
 def launched(folder: Path, **options: object) -> Iterator[Ramify]:
     redis_binary()
-    settings: Settings = load_settings(data_dir=folder, flower={"enabled": False}, **options)
+    off = {"enabled": False}
+    settings: Settings = load_settings(data_dir=folder, flower=off, server=off, **options)
     start(settings, bound=True)
     try:
         with Ramify(settings) as client:

@@ -109,6 +109,7 @@ def draw_stack(state: StackState, logs: Path, login: str = "") -> RenderableType
         {
             "pools": ", ".join(child.name for child in state.children),
             "Redis": state.redis_url or "the one that redis.url names",
+            "HTTP": state.server_url or "switched off (server.enabled), or not installed (ramify[server])",
             "Flower": state.flower_url or "switched off (flower.enabled)",
             "Flower's login": _login(state, login),
             "logs": str(logs),

@@ -132,7 +132,8 @@ def rigged(folder: Path, **options: object) -> Iterator[Rig]:
             write_corpus(folder / "notes")
             for tenant in TENANTS:
                 _ingest(client, folder / "notes", tenant)
-            settings = load_settings(data_dir=folder / "stack", flower={"enabled": False}, **options)
+            off = {"enabled": False}
+            settings = load_settings(data_dir=folder / "stack", flower=off, server=off, **options)
             rig = Rig(client, settings, skew_file)
             try:
                 yield rig

@@ -96,5 +96,4 @@ def test_given_events_switched_off_when_flower_is_started_then_it_does_not_switc
     [("127.0.0.1", "http://127.0.0.1:80"), ("::1", "http://[::1]:80"), ("0.0.0.0", "http://127.0.0.1:80")],  # noqa: S104
 )
 def test_given_an_address_when_shown_then_it_is_a_link_that_opens(host, url):
-    settings = load_settings(flower={"host": host, "basic_auth": "a:b"})
-    assert commands.flower_url(settings, 80) == url
+    assert commands.url(host, 80) == url

@@ -17,7 +17,8 @@ from tests.fakes.openai_server import Fault, Malformed, Reply
 
 NAMES = {
     "versions", "settings", "redis binary", "plugins", "data folder", "disk", "stack", "redis", "queues", "pools",
-    "store folder", "store", "reaper", "lanes", "dead letters", "damaged jobs", "llm", "embedding", "rerank", "flower",
+    "store folder", "store", "reaper", "lanes", "dead letters", "damaged jobs", "llm", "embedding", "rerank", "http",
+    "flower",
 }  # fmt: skip
 
 
@@ -28,7 +29,7 @@ def findings(**overrides):
 def test_given_nothing_when_examined_then_every_line_is_there_and_says_how_to_start(tmp_path):
     found = findings(data_dir=tmp_path / "data")
     assert set(found) - {"redis fixes"} == NAMES
-    for name in ("stack", "redis", "pools", "store", "flower"):
+    for name in ("stack", "redis", "pools", "store", "http", "flower"):
         assert found[name].ok is None
         assert found[name].fix == "ramify up -d"
     assert found["data folder"].ok

@@ -90,7 +90,13 @@ class Running:
         with self.events.open("ab") as out:
             self.process = subprocess.Popen(
                 (sys.executable, str(folder / "driver.py"), app),
-                env={**clean_environment(), "PYTHONPATH": path, "RAMIFY_DATA_DIR": str(folder / "data"), **env},
+                env={
+                    **clean_environment(),
+                    "PYTHONPATH": path,
+                    "RAMIFY_DATA_DIR": str(folder / "data"),
+                    "RAMIFY_SERVER__ENABLED": "false",
+                    **env,
+                },
                 stdout=out,
                 stderr=subprocess.STDOUT,
                 cwd=folder,
@@ -345,7 +351,9 @@ def test_given_the_real_pools_in_the_background_when_who_started_them_dies_then_
         assert starter.stdout
         state = StackState.model_validate_json(starter.stdout.readline())
         assert state.ready
-        assert {child.name for child in state.children} == {"redis", *POOL_QUEUES, "flower", "template"}
+        assert {child.name for child in state.children} == {"redis", *POOL_QUEUES, "server", "flower", "template"}
+        with urllib.request.urlopen(f"{state.server_url}/readyz", timeout=30) as answer:  # noqa: S310 - ours
+            assert answer.status == 200
         assert running(settings) == state
         starter.stdin.close()
         assert starter.wait(timeout=20) == 1
