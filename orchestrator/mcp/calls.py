@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from anyio import get_cancelled_exc_class, to_thread
+from anyio import CapacityLimiter, get_cancelled_exc_class, to_thread
 
 from orchestrator.access.caller import Scope
 from orchestrator.client import Ramify
@@ -23,11 +23,12 @@ T = TypeVar("T")
 
 
 class Calls:
-    """Serves the requests of one desk. The client's methods wait for Redis, so they run on threads."""
+    """Serves the requests of one desk. The client's methods wait for Redis and pools, so they run on threads."""
 
     def __init__(self, desk: Desk, settings: McpSettings) -> None:
         self._desk, self._settings = desk, settings
         self._waiting = Waiting(settings.wait_s, settings.waiting)
+        self._threads = CapacityLimiter(settings.waiting)
         self._tools = tools_of(one for one in OPERATIONS.values() if not (desk.remote and one.local_only))
 
     def tools(self) -> list[OperationTool]:
@@ -60,7 +61,7 @@ class Calls:
     async def asked(self, ask: Callable[..., T], *given: Any) -> T:
         """What `ask` gives, from a thread that is left alone where the client cancels the call."""
         try:
-            return await to_thread.run_sync(ask, *given, abandon_on_cancel=True)
+            return await to_thread.run_sync(ask, *given, abandon_on_cancel=True, limiter=self._threads)
         except NotRunningError:
             self._desk.lost()
             raise

@@ -9,13 +9,16 @@ from contextvars import ContextVar
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
+from mcp.server.transport_security import TransportSecuritySettings
 from starlette.types import Receive, Scope, Send
 
-from orchestrator.access.caller import LOCAL, Caller
+from orchestrator.access.caller import Caller
 from orchestrator.client import Ramify
 from orchestrator.mcp.server import CorpusServer
 from shared.settings import Settings
 
+#: The server's entrance has held Host and Origin against its settings, and knows addresses that no list can name.
+_CHECKED = TransportSecuritySettings(enable_dns_rebinding_protection=False)
 #: Who calls. The SDK serves each message in the context of the HTTP request that brought it.
 _CALLER: ContextVar[Caller] = ContextVar("mcp_caller")
 
@@ -50,14 +53,18 @@ class McpPath:
         self._server = CorpusServer(HttpDesk(client), settings.mcp)
         self._app = self._server.streamable_http_app(
             streamable_http_path=self.path,
-            host=settings.server.host,
+            transport_security=_CHECKED,
             max_sessions=settings.server.connections,
             max_request_body_size=settings.server.max_body_bytes,
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request. A session is kept for the key that began it, as the SDK knows users."""
-        caller: Caller = scope.get("state", {}).get("caller", LOCAL)
+        """Serve one request of a caller that the server's entrance has found.
+
+        The SDK is told of it as of its own users, so that a session is kept for the key that began it.
+        Raises: KeyError where no entrance stands before it.
+        """
+        caller: Caller = scope["state"]["caller"]
         if caller.key_id is not None:
             scopes = [scope.value for scope in caller.scopes]
             scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=caller.key_id, scopes=scopes))

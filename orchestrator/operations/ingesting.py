@@ -25,22 +25,22 @@ class FilesInput(Model):
     namespace: Name = Field(default="default", description="the corpus that they go to")
 
 
-class IngestTaken(Model):
-    """Documents are put in: the job that does it."""
+class FilesTaken(Model):
+    """Files are put in: the job that does it."""
 
     job_id: str
 
 
-def _ingest(client: Ramify, given: FilesInput) -> IngestTaken:
+def _ingest(client: Ramify, given: FilesInput) -> FilesTaken:
     """Names are absolute: the process that serves a caller may stand in any folder."""
     if relative := next((path for path in given.paths if not Path(path).is_absolute()), None):
         raise InputError("paths", relative, "give absolute names")
-    return IngestTaken(job_id=client.start_ingest(given.paths, prune=given.prune, namespace=given.namespace))
+    return FilesTaken(job_id=client.start_ingest(given.paths, prune=given.prune, namespace=given.namespace))
 
 
 OPERATIONS: tuple[Operation[Any], ...] = (
     Operation(
-        "ingest", FilesInput, IngestTaken, _ingest, Scope.WRITE, command="ingest", tool="ingest", long=True,
+        "ingest", FilesInput, FilesTaken, _ingest, Scope.WRITE, command="ingest", tool="ingest", long=True,
         local_only=True,
     ),
 )  # fmt: skip

@@ -40,9 +40,12 @@ _, _BY_HAND = models_json_schema(
 #: What pages of other sites may send, where settings name them; no cookie.
 _CORS: dict[str, Any] = {
     "allow_methods": ("GET", "POST", "DELETE"),
-    "allow_headers": ("Authorization", "X-API-Key", "Content-Type", "Idempotency-Key", "Last-Event-ID"),
-    "expose_headers": ("Location", "Retry-After"),
-}
+    "allow_headers": (
+        "Authorization", "X-API-Key", "Content-Type", "Idempotency-Key", "Last-Event-ID",
+        "Mcp-Session-Id", "Mcp-Protocol-Version", "Mcp-Method", "Mcp-Name",
+    ),
+    "expose_headers": ("Location", "Retry-After", "Mcp-Session-Id"),
+}  # fmt: skip
 #: Paths whose bodies may have any size: their routes bound what they keep.
 _STREAMED = (batch_stream.PATH, uploads.PATH)
 
@@ -54,7 +57,6 @@ def make_app(settings: Settings, client: Ramify | None = None) -> FastAPI:
     """
     ramify = client or Ramify(settings)
     counted = metrics.ServerMetrics(ramify.settings)
-
     mcp = _mcp(ramify, settings)
 
     @asynccontextmanager

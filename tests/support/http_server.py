@@ -1,11 +1,10 @@
-"""HTTP servers of tests on free ports, on threads of this process."""
+"""The server of a test on a free port, on a thread of this process."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
-from typing import Any
+from contextlib import contextmanager
 
 import uvicorn
 
@@ -14,15 +13,10 @@ from shared.settings import Settings
 from tests.support.waiting import until
 
 
-def served(settings: Settings) -> AbstractContextManager[str]:
-    """The address of Ramify's server with these settings, until the block ends."""
-    return listening(make_app(settings))
-
-
 @contextmanager
-def listening(app: Any, **config: Any) -> Iterator[str]:
-    """The same of any ASGI application. `config`: of uvicorn."""
-    server = uvicorn.Server(uvicorn.Config(app, port=0, ws="none", log_config=None, lifespan="on", **config))
+def served(settings: Settings) -> Iterator[str]:
+    """The address of Ramify's server with these settings, until the block ends."""
+    server = uvicorn.Server(uvicorn.Config(make_app(settings), port=0, ws="none", log_config=None, lifespan="on"))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     until(lambda: server.started)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import anyio
 import httpx
@@ -13,20 +13,14 @@ import pytest
 import redis
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
-from starlette.applications import Starlette
-from starlette.datastructures import Headers
-from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Scope, Send
 
-from orchestrator.access.caller import Caller
-from orchestrator.access.caller import Scope as Granted
+from orchestrator.access.keys import KeyStore
 from orchestrator.client import Ramify
-from orchestrator.mcp.http import McpPath
 from shared.jobs import JobStore
 from shared.settings import Settings
 from tests.fakes.walked_jobs import WalkedJob
 from tests.orchestrator.mcp.conftest import within
-from tests.support.http_server import listening, served
+from tests.support.http_server import served
 from tests.support.waiting import until
 
 _HELLO = {
@@ -93,42 +87,36 @@ def test_given_a_large_body_when_posted_then_it_is_refused(url: str, settings: S
     assert reply.status_code == 413
 
 
-class _Entrance:
-    """Lets in by name: `Authorization: Bearer NAME` is a key of the tenant NAME; "reader" may only read."""
+class Walled(NamedTuple):
+    """A server that wants keys, and a key for each of these names: tenants, and `reader`, which may only read."""
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            name = Headers(scope=scope)["authorization"].removeprefix("Bearer ")
-            scopes = frozenset({Granted.READ} if name == "reader" else {Granted.READ, Granted.ASK})
-            scope["state"]["caller"] = Caller(tenant=name, scopes=scopes, remote=True, key_id=f"key-{name}")
-        await self._app(scope, receive, send)
+    url: str
+    keys: dict[str, str]
 
 
 @pytest.fixture
-def walled(client: redis.Redis, settings: Settings) -> Iterator[str]:
-    with Ramify(settings) as one:
-        path = McpPath(one, settings.model_copy(update={"mcp": settings.mcp.model_copy(update={"wait_s": 0})}))
-        app = Starlette(routes=[Route("/mcp", path)], lifespan=lambda _: path.run())
-        with listening(_Entrance(app)) as address:
-            yield f"{address}/mcp"
+def walled(client: redis.Redis, settings: Settings) -> Iterator[Walled]:
+    store = KeyStore(client, settings)
+    keys = {name: store.create(name).secret.get_secret_value() for name in ("a", "b")}
+    keys["reader"] = store.create("a", ["read"]).secret.get_secret_value()
+    wanted = {"keys": settings.keys.model_copy(update={"required": True}), "mcp": settings.mcp.but(wait_s=0)}
+    with served(settings.model_copy(update=wanted)) as address:
+        yield Walled(f"{address}/mcp", keys)
 
 
 @asynccontextmanager
-async def _as(name: str, url: str) -> AsyncIterator[Any]:
-    """A client's connection with that key."""
+async def _as(name: str, walled: Walled) -> AsyncIterator[Any]:
+    """A client's connection with the key of that name."""
     async with (
-        httpx2.AsyncClient(headers={"Authorization": f"Bearer {name}"}) as http,
-        streamable_http_client(url, http_client=http) as streams,
+        httpx2.AsyncClient(headers={"Authorization": f"Bearer {walled.keys[name]}"}) as http,
+        streamable_http_client(walled.url, http_client=http) as streams,
     ):
         yield streams
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_given_two_keys_when_they_ask_at_once_then_each_has_its_own_tenant(
-    walled: str, ramify: Ramify, mode: str
+    walled: Walled, ramify: Ramify, mode: str
 ) -> None:
     async def ask(client: Client) -> Any:
         return (await client.call_tool("ask", {"question": "whose?"})).structured_content["job_id"]
@@ -146,7 +134,7 @@ def test_given_two_keys_when_they_ask_at_once_then_each_has_its_own_tenant(
     assert sorted(status.tenant for status in ramify.jobs()) == ["a", "a", "a", "b", "b", "b"]
 
 
-def test_given_a_key_that_may_only_read_when_it_asks_then_it_is_told_and_sees_no_such_tool(walled: str) -> None:
+def test_given_a_key_that_may_only_read_when_it_asks_then_it_is_told_and_sees_no_such_tool(walled: Walled) -> None:
     async def session(client: Client) -> tuple[Any, Any]:
         return await client.list_tools(), await client.call_tool("ask", {"question": "why?"})
 
@@ -156,11 +144,37 @@ def test_given_a_key_that_may_only_read_when_it_asks_then_it_is_told_and_sees_no
     assert "scope ask" in refused.content[0].text
 
 
-def test_given_the_session_of_another_key_when_used_then_it_does_not_exist(walled: str) -> None:
+def test_given_the_session_of_another_key_when_used_then_it_does_not_exist(walled: Walled) -> None:
     def post(name: str, body: object, **headers: str) -> httpx.Response:
-        return httpx.post(walled, json=body, headers={**_ACCEPT, "Authorization": f"Bearer {name}", **headers})
+        key = {"Authorization": f"Bearer {walled.keys[name]}"}
+        return httpx.post(walled.url, json=body, headers={**_ACCEPT, **key, **headers})
 
     session = {"Mcp-Session-Id": post("a", _HELLO).headers["mcp-session-id"]}
     listing = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
     assert post("b", listing, **session).status_code == 404
     assert post("a", listing, **session).status_code == 200
+
+
+@pytest.mark.parametrize("key", ["", "rmf_0000000000000000_" + "0" * 64, "none"])
+def test_given_no_key_that_is_known_when_asked_then_it_is_refused_before_anything_is_served(
+    walled: Walled, key: str
+) -> None:
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    reply = httpx.post(walled.url, json=_HELLO, headers={**_ACCEPT, **headers})
+    assert reply.status_code == 401
+    assert reply.headers["www-authenticate"].startswith("Bearer")
+    assert "mcp-session-id" not in reply.headers
+
+
+def test_given_a_key_with_one_place_when_it_asks_twice_then_the_second_call_says_so(
+    walled: Walled, client: redis.Redis, settings: Settings
+) -> None:
+    walled.keys["one"] = KeyStore(client, settings).create("a", open_jobs=1).secret.get_secret_value()
+
+    async def session(client: Client) -> list[Any]:
+        return [await client.call_tool("ask", {"question": "why?"}) for _ in range(2)]
+
+    taken, refused = within(_as("one", walled), session)
+    assert not taken.is_error
+    assert refused.is_error
+    assert "1 open jobs and batches" in refused.content[0].text
