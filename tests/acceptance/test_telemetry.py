@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 from uuid import uuid4
 
+import pytest
+
 from orchestrator.client import Ramify
 from orchestrator.server.metrics import ServerMetrics
+from shared.tasks import health
 from shared.tracing import spans
 from tests.fakes.otlp_receiver import OtlpReceiver, ReceivedSpan
 from tests.support.waiting import until
 
 
 def test_given_a_job_when_it_runs_then_it_is_one_trace_of_all_leaves_whose_logs_and_counts_agree(
-    with_models: Ramify, collector: OtlpReceiver
+    with_models: Ramify, collector: OtlpReceiver, monkeypatch: pytest.MonkeyPatch
 ):
     word = uuid4().hex
     spans.configure(with_models.settings)
@@ -42,6 +45,8 @@ def test_given_a_job_when_it_runs_then_it_is_one_trace_of_all_leaves_whose_logs_
     logs = with_models.settings.data_dir / "logs"
     lines = [json.loads(line) for line in (logs / "plan.log").read_text().splitlines() if line.startswith("{")]
     assert {"time", "level", "logger", "message"} <= set(lines[0])
+    monkeypatch.setenv("RAMIFY_REDIS__URL", with_models.settings.redis.url.get_secret_value())
+    assert health.main("merge") == 0, "the health check of containers"
     metrics = ServerMetrics(with_models.settings)
     try:
         until(lambda: counted(metrics) >= len(leaves), 20)

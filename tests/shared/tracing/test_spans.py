@@ -125,7 +125,7 @@ def test_given_a_traced_request_when_it_asks_over_http_then_its_job_belongs_to_t
     on: Settings, receiver: OtlpReceiver, client: redis.Redis
 ):
     theirs = "00-" + "a" * 32 + "-" + "b" * 16 + "-01"
-    with TestClient(make_app(on)) as http:
+    with TestClient(make_app(on), base_url="http://127.0.0.1") as http:
         for given in (theirs, "nonsense"):
             http.post("/v1/jobs", json={"question": "why?"}, headers={"traceparent": given})
         http.get("/v1/jobs/none")
