@@ -35,8 +35,8 @@ WATCHERS = {"prometheus", "grafana", "otel"}
 #: What Compose 2.24 knows of a service, as far as it is used here.
 KNOWN = {
     "build", "cap_drop", "command", "cpus", "depends_on", "entrypoint", "env_file", "environment", "healthcheck",
-    "image", "init", "logging", "mem_limit", "networks", "pids_limit", "ports", "profiles", "read_only", "restart", "secrets",
-    "security_opt", "stop_grace_period", "tmpfs", "user", "volumes",
+    "image", "init", "logging", "mem_limit", "networks", "pids_limit", "ports", "profiles", "read_only", "restart",
+    "secrets", "security_opt", "stop_grace_period", "tmpfs", "user", "volumes",
 }  # fmt: skip
 GIVEN = {
     "REDIS_PASSWORD": "r3dis", "QDRANT_API_KEY": "qdr4nt", "METRICS_TOKEN": "m3trics", "GRAFANA_PASSWORD": "gr4fana",
