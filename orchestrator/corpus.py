@@ -263,6 +263,20 @@ def as_line(document: StoredDocument, text: str) -> dict[str, Any]:
     return {"id": document.doc_id, "path": document.path, **{k: v for k, v in said.items() if v}, "text": text}
 
 
+def counted_as(document: StoredDocument) -> dict[str, str]:
+    """Under which value of each kind an overview counts a document."""
+    size = document.size
+    return {
+        "namespaces": document.namespace,
+        "kinds": document.kind,
+        "folders": f"{document.path.rpartition('/')[0]}/",
+        "formats": document.suffix or "none",
+        "languages": (size.language if size else "") or "none",
+        "years": (document.date or "none")[:4],
+        "sizes": _size_class(size.characters) if size else "unknown",
+    }
+
+
 class _Counts:
     """What is counted of documents, one at a time."""
 
@@ -278,16 +292,7 @@ class _Counts:
         size = document.size
         self._characters += size.characters if size else 0
         self._chunks += size.chunks if size else 0
-        keys = {
-            "namespaces": document.namespace,
-            "kinds": document.kind,
-            "folders": f"{document.path.rpartition('/')[0]}/",
-            "formats": document.suffix or "none",
-            "languages": (size.language if size else "") or "none",
-            "years": (document.date or "none")[:4],
-            "sizes": _size_class(size.characters) if size else "unknown",
-        }
-        for name, key in keys.items():
+        for name, key in counted_as(document).items():
             self._by[name][key] += 1
         known = self._sources.get(document.source) or SourceFreshness(source=document.source)
         self._sources[document.source] = _fresh(known, document)

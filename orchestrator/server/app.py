@@ -28,6 +28,7 @@ from orchestrator.server.entrance import Entrance
 from orchestrator.server.events import routes as event_routes
 from orchestrator.server.events.accounts import BatchWatch
 from orchestrator.server.events.hub import KEEPALIVE_S, EventHub
+from orchestrator.server.page.router import page_router
 from shared.settings import Settings
 
 if TYPE_CHECKING:
@@ -104,6 +105,7 @@ def make_app(settings: Settings, client: Ramify | None = None) -> FastAPI:
     app.include_router(chat.router)
     app.include_router(uploads.router)
     app.include_router(routes.router_of(OPERATIONS.values()))
+    app.include_router(page_router())
     if mcp:
         app.router.routes.append(Route(mcp.path, mcp, include_in_schema=False))
     app.openapi = lambda: _described(app)  # type: ignore[method-assign]

@@ -1,0 +1,93 @@
+"""An answer's text as blocks of sentences, each with its citations and what became of it. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from shared.models.support import AnswerSentence
+
+_CITED = re.compile(r"\[(\d{1,4})\]")
+_HEADING = re.compile(r"#{1,6} +")
+_ITEM = re.compile(r"\s*[-*•]\s+")
+Kind = Literal["heading", "item", "paragraph"]
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Some characters of an answer, or the mark of a citation (`number`)."""
+
+    text: str
+    number: int | None = None
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence in pieces. `span` says what it rests on; None: nothing was held against a source."""
+
+    pieces: tuple[Piece, ...]
+    span: AnswerSentence | None = None
+
+    @property
+    def support(self) -> str:
+        """The code of `Support`; empty without one."""
+        return self.span.support.name.lower() if self.span else ""
+
+
+@dataclass(frozen=True)
+class Block:
+    """A line of the text."""
+
+    kind: Kind
+    sentences: tuple[Sentence, ...]
+
+
+def blocks(text: str, spans: Sequence[AnswerSentence], numbers: frozenset[int]) -> list[Block]:
+    """The lines of an answer that are not blank. `numbers`: of its citations; any other `[7]` is plain text."""
+    found, begin = list[Block](), 0
+    ordered = sorted(spans, key=lambda span: span.start)
+    for line in text.split("\n"):
+        if line.strip():
+            kind, mark = _kind(line)
+            sentences = tuple(_sentences(text, begin + mark, begin + len(line), ordered, numbers))
+            found.append(Block(kind, sentences))
+        begin += len(line) + 1
+    return found
+
+
+def pieces(text: str, numbers: frozenset[int]) -> tuple[Piece, ...]:
+    """`text` with its citation marks lifted out."""
+    found, at = list[Piece](), 0
+    for mark in _CITED.finditer(text):
+        if (number := int(mark[1])) in numbers:
+            found += [Piece(text[at : mark.start()])] if mark.start() > at else []
+            found.append(Piece(mark[0], number))
+            at = mark.end()
+    return (*found, Piece(text[at:])) if at < len(text) else tuple(found)
+
+
+def _kind(line: str) -> tuple[Kind, int]:
+    """What a line is, and how many characters of it only say that."""
+    if heading := _HEADING.match(line):
+        return "heading", heading.end()
+    item = _ITEM.match(line)
+    return ("item", item.end()) if item and item.end() < len(line) else ("paragraph", 0)
+
+
+def _sentences(
+    text: str, begin: int, end: int, spans: Sequence[AnswerSentence], numbers: frozenset[int]
+) -> Iterator[Sentence]:
+    """`text[begin:end]` parted at the sentences that were checked."""
+    at = begin
+    for span in spans:
+        first, last = max(span.start, at), min(span.end, end)
+        if first >= last:
+            continue
+        if first > at:
+            yield Sentence(pieces(text[at:first], numbers))
+        yield Sentence(pieces(text[first:last], numbers), span)
+        at = last
+    if at < end:
+        yield Sentence(pieces(text[at:end], numbers))

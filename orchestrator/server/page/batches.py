@@ -1,0 +1,106 @@
+"""Pages of batches: their accounts, their lines, filtered and page by page, and their answers as a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from http import HTTPStatus
+from itertools import islice
+from pathlib import Path
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from fastapi.responses import RedirectResponse, Response
+
+from orchestrator.access.caller import Scope
+from orchestrator.answered_lines import answered_lines
+from orchestrator.client import Ramify
+from orchestrator.out_formats import format_of
+from orchestrator.server.page.questions import download
+from orchestrator.server.page.visitor import Asker, PageRoute, Reader, Visitor
+from orchestrator.server.routes import client_of
+from shared.models.batch import LineReport
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+_BATCHES, _PAGE = 50, 50
+#: Lines that one page of a filtered list looks at, and how many of them are read at a time.
+_LOOKED_AT, _STRIDE = 5_000, 500
+
+
+def _client(visitor: Visitor) -> Ramify:
+    """For who operates this machine that of all tenants: `ramify batch` opens batches that are of none."""
+    caller = visitor.caller
+    local = not caller.remote and Scope.ADMIN in caller.scopes
+    return client_of(visitor.request, caller, Scope.ADMIN) if local else visitor.client
+
+
+@router.get("/batches")
+def listed(visitor: Reader) -> Response:
+    """The newest batches."""
+    return visitor.page("batches.html", batches=_client(visitor).batches(_BATCHES))
+
+
+@router.get("/batches/{batch_id}")
+def one(
+    visitor: Reader, batch_id: str, only: str = "", first: Annotated[int, Query(alias="from", ge=1, le=10**9)] = 1
+) -> Response:
+    """A batch's accounts, and its lines from `from` on, of one outcome or kind."""
+    status = _client(visitor).batch_status(batch_id)
+    lines, following = _lines(visitor, batch_id, only, first, status.lines)
+    return visitor.page("batch.html", batch=status, lines=lines, chosen=only, first=first, following=following)
+
+
+def _lines(visitor: Visitor, batch_id: str, only: str, first: int, last: int) -> tuple[list[LineReport], int]:
+    """Up to a page of lines, and the number of the line with which the next page begins (0: none)."""
+    found = list[LineReport]()
+    stride = _STRIDE if only else _PAGE
+    for begin in range(first, min(last + 1, first + _LOOKED_AT), stride):
+        for line in _client(visitor).batch_report(batch_id, range(begin, min(last + 1, begin + stride))):
+            if len(found) == _PAGE:
+                return found, line.line
+            if _wanted(line, only):
+                found.append(line)
+    behind = first + _LOOKED_AT
+    return found, behind if behind <= last else 0
+
+
+def _wanted(line: LineReport, only: str) -> bool:
+    if only == "open":
+        return line.job_id is not None and line.outcome is None
+    return not only or only in {line.kind.value, line.state, line.outcome}
+
+
+@router.get("/batches/{batch_id}/answers.{ending}")
+def answers(visitor: Reader, batch_id: str, ending: str) -> Response:
+    """All lines with their answers as a file: jsonl, csv or md."""
+    written, client = format_of(Path(f"answers.{ending}")), _client(visitor)
+    found = answered_lines(client, batch_id)
+    first = list(islice(found, 1))  # what is wrong with the batch is said before the file begins
+
+    def lines() -> Iterator[str]:
+        yield written.head(batch_id)
+        for line in first:
+            yield written.record(line)
+        for line in found:
+            yield written.record(line)
+
+    return download(lines(), f"{batch_id}.{ending}", ending)
+
+
+@router.get("/batches/{batch_id}/why")
+def why(visitor: Reader, batch_id: str) -> Response:
+    """What a batch waits for."""
+    return visitor.page("why.html", found=_client(visitor).why(batch_id), back=f"/batches/{batch_id}")
+
+
+@router.post("/batches/{batch_id}/cancel")
+def cancel(visitor: Asker, batch_id: str) -> Response:
+    """End all open jobs of a batch."""
+    _client(visitor).cancel_batch(batch_id)
+    return RedirectResponse(f"/batches/{batch_id}", HTTPStatus.SEE_OTHER)
+
+
+@router.post("/batches/{batch_id}/retry")
+def retry(visitor: Asker, batch_id: str, *, degraded: bool = False) -> Response:
+    """Try again what has no complete answer, or what was made without something; go to the new batch."""
+    made = _client(visitor).retry(batch_id, degraded=degraded)
+    return RedirectResponse(f"/batches/{made.batch_id}", HTTPStatus.SEE_OTHER)

@@ -1,0 +1,115 @@
+"""Pages of the corpus: what there is, the documents, the text of one, pages of its PDF."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Query
+from fastapi.responses import Response
+
+from orchestrator.corpus import counted_as
+from orchestrator.server.page.passages import original, passage_page
+from orchestrator.server.page.pdf_page import page_image
+from orchestrator.server.page.rendering import HEADERS
+from orchestrator.server.page.visitor import PageRoute, Reader, Visitor
+from shared.errors import InputError, NotFoundError, NotRunningError
+from shared.models import JobStatus
+from shared.models.corpus import StoredDocument
+from shared.models.place import Box
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+_PAGE, _INGESTS = 50, 8
+#: Jobs among which ingests are sought, and documents that are looked at for one page of a filtered list.
+_JOBS_LOOKED_AT, _DOCUMENTS_LOOKED_AT = 300, 20_000
+_FILTERS = ("kinds", "folders", "formats", "languages", "years", "sizes", "namespaces")
+
+
+@router.get("/corpus")
+def overview(visitor: Reader) -> Response:
+    """Documents by kind, folder, format and so on, how fresh they are, the last ingests, and a form to upload more."""
+    found, problem = None, ""
+    try:
+        found = visitor.client.corpus.overview()
+    except NotRunningError as error:
+        problem = str(error)
+    return visitor.page("corpus.html", overview=found, problem=problem, jobs=_ingests(visitor))
+
+
+def _ingests(visitor: Visitor) -> list[JobStatus]:
+    jobs = visitor.client.jobs(_JOBS_LOOKED_AT)
+    return [job for job in jobs if job.ingest is not None][:_INGESTS]
+
+
+@router.get("/corpus/documents")
+def listed(visitor: Reader, q: str = "", start: str = "") -> Response:
+    """Documents, filtered by what an overview counts and by a part of title or path."""
+    given = visitor.request.query_params
+    chosen = {name: given[name] for name in _FILTERS if given.get(name)}
+    found, following, total = _page(visitor, q, start, chosen)
+    more = f"/corpus/documents?{urlencode({**chosen, 'q': q, 'start': following})}" if following else ""
+    return visitor.page("documents.html", documents=found, following=more, total=total, q=q, chosen=chosen)
+
+
+def _page(
+    visitor: Visitor, q: str, start: str, chosen: Mapping[str, str]
+) -> tuple[list[StoredDocument], str, int | None]:
+    """A page, the id where the next one begins, and how many there are in all, where nothing is filtered."""
+    corpus, namespace, sought = visitor.client.corpus, chosen.get("namespaces"), q.casefold().strip()
+    filtered = bool(sought or set(chosen) - {"namespaces"})
+    found, looked_at, page = list[StoredDocument](), 0, None
+    while len(found) < _PAGE and looked_at < _DOCUMENTS_LOOKED_AT:
+        page = corpus.page(start, _PAGE if not filtered else 10 * _PAGE, namespace=namespace)
+        looked_at += len(page.documents)
+        for one in page.documents:
+            if len(found) == _PAGE:
+                return found, one.doc_id, None
+            if _fits(one, sought, chosen):
+                found.append(one)
+        if not (start := page.following):
+            break
+    return found, start, page.total if page and not filtered else None
+
+
+def _fits(document: StoredDocument, sought: str, chosen: Mapping[str, Any]) -> bool:
+    counted = counted_as(document)
+    said = f"{document.title}\n{document.path}".casefold()
+    return sought in said and all(counted[name] == value for name, value in chosen.items())
+
+
+@router.get("/corpus/documents/{doc_id}")
+def one(
+    visitor: Reader,
+    doc_id: str,
+    chunk: str = "",
+    page: Annotated[int | None, Query(ge=1)] = None,
+    *,
+    whole: bool = False,
+) -> Response:
+    """A document: its beginning, one chunk, one page of it, or all of its text."""
+    wanted: dict[str, Any] = {"whole": True} if whole else {"around": 2_000}
+    wanted |= {"chunk_id": chunk} if chunk else {"page": page} if page else {}
+    passage = visitor.client.corpus.passage(doc_id, **wanted)
+    return passage_page(visitor, passage, whole=whole or passage.end - passage.start == passage.characters)
+
+
+@router.get("/corpus/documents/{doc_id}/pages/{page}.png")
+def page_picture(visitor: Reader, doc_id: str, page: int, box: str = "") -> Response:
+    """A page of a PDF whose file is at hand, with a box drawn."""
+    file = original(visitor, visitor.client.corpus.document(doc_id))
+    image = page_image(file, page, _box(box)) if file else None
+    if image is None:
+        raise NotFoundError("page", page, "its file is not at hand, or has no such page")
+    return Response(image.png, media_type="image/png", headers={**HEADERS, "Cache-Control": "private, max-age=300"})
+
+
+def _box(given: str) -> Box | None:
+    """Raises: InputError for what is no box."""
+    if not given:
+        return None
+    try:
+        left, bottom, right, top = (max(-100_000, min(100_000, int(part))) for part in given.split(","))
+    except ValueError:
+        raise InputError("box", given, "give left, bottom, right and top in points") from None
+    return left, bottom, right, top

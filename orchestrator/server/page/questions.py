@@ -1,0 +1,178 @@
+"""Pages of questions: asked, planned, listed, one job with its tree and answer, its sources, why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from http import HTTPStatus
+from itertools import islice
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Query, Request
+from fastapi.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
+
+from orchestrator.intake import as_request
+from orchestrator.planning.preview import preview
+from orchestrator.server.page.forms import request_fields
+from orchestrator.server.page.job_view import FIRST_ROWS, job_view
+from orchestrator.server.page.passages import passage_page
+from orchestrator.server.page.rendering import HEADERS
+from orchestrator.server.page.tree_rows import BLANK_ROW, planned_rows
+from orchestrator.server.page.visitor import Asker, PageRoute, Reader, Visitor
+from orchestrator.text_lines import row_lines
+from shared.errors import InputError, RamifyError
+from shared.models import JobStatus
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+_RECENT, _JOBS, _MOST_JOBS = 8, 50, 1_000
+#: Fields of a form, and characters of each, that are read.
+_FIELDS, _CHARACTERS = 60, 20_000
+
+
+async def posted(request: Request) -> dict[str, str]:
+    """The fields of a form, the last of those with the same name."""
+    form = await request.form(max_files=0, max_fields=_FIELDS, max_part_size=_CHARACTERS)
+    return {name: value for name, value in form.items() if isinstance(value, str)}
+
+
+Form = Annotated[dict[str, str], Depends(posted)]
+
+
+def _asking(visitor: Visitor, form: Mapping[str, str], **more: Any) -> Response:
+    strategies = sorted(visitor.client.settings.strategies)
+    recent = visitor.client.jobs(_RECENT)
+    given = {name: value for name, value in form.items() if value}
+    context = {"error": "", "preview": None, "rows": ()} | more
+    return visitor.page("home.html", form=given, strategies=strategies, jobs=recent, **context)
+
+
+@router.get("/")
+def home(visitor: Reader, question: str = "", again: str = "") -> Response:
+    """The form of a question, and the last jobs."""
+    form = {"question": question or (visitor.client.status(again).question if again else "")}
+    return _asking(visitor, form)
+
+
+@router.post("/ask")
+def ask(visitor: Asker, form: Form) -> Response:
+    """Enqueue a question and go to its page; a form that cannot be taken is shown again with the reason."""
+    try:
+        job_id = visitor.client.submit(request_fields(form))
+    except InputError as error:
+        return _asking(visitor, form, error=str(error), status=HTTPStatus.UNPROCESSABLE_ENTITY)
+    return RedirectResponse(f"/jobs/{job_id}", HTTPStatus.SEE_OTHER)
+
+
+@router.post("/preview")
+def planned(visitor: Asker, form: Form) -> Response:
+    """The plan of a question and what it may cost; nothing is searched. A script gets the plan alone."""
+    try:
+        request = as_request(request_fields(form), tenant=visitor.client.tenant)
+        found = preview(request, visitor.client.settings)
+    except InputError as error:
+        return _asking(visitor, form, error=str(error), status=HTTPStatus.UNPROCESSABLE_ENTITY)
+    rows = planned_rows(found.question, found.tree)
+    if visitor.request.headers.get("x-fragment") == "1":
+        return visitor.page("_plan.html", preview=found, rows=rows)
+    return _asking(visitor, form, preview=found, rows=rows)
+
+
+@router.get("/jobs")
+def listed(visitor: Reader, state: str = "", limit: Annotated[int, Query(ge=1, le=_MOST_JOBS)] = _JOBS) -> Response:
+    """The newest jobs, all or those in one state."""
+    found = visitor.client.jobs(limit + 1, state=state or None)
+    more = min(_MOST_JOBS, limit * 2) if len(found) > limit < _MOST_JOBS else 0
+    return visitor.page("jobs.html", jobs=found[:limit], state=state, more=more)
+
+
+@router.get("/jobs/{job_id}")
+def one(visitor: Reader, job_id: str, *, early: bool = False) -> Response:
+    """One job: its tree, its answer."""
+    return visitor.page("job.html", view=job_view(visitor.client, job_id, early=early), blank_row=BLANK_ROW)
+
+
+@router.get("/jobs/{job_id}/state")
+def state(visitor: Reader, job_id: str) -> Response:
+    """What changes on a job's page while it runs, for scripts."""
+    view = job_view(visitor.client, job_id)
+    said = _told(view.status) | {"rows": [row.model_dump(mode="json") for row in view.rows]}
+    return JSONResponse(said, headers=HEADERS)
+
+
+def _told(status: JobStatus) -> dict[str, Any]:
+    ingest, cost = status.ingest, status.cost
+    return {
+        "state": status.state,
+        "open": not status.terminal,
+        "done": ingest.read if ingest else status.leaves_done + status.leaves_failed,
+        "total": ingest.files if ingest else status.leaves_total,
+        "calls": cost.llm_calls,
+        "tokens": cost.llm_tokens_in + cost.llm_tokens_out + cost.embed_tokens,
+        "strategy": status.route.strategy if status.route else "",
+        "spans": status.timings_ms,
+    }
+
+
+@router.post("/jobs/{job_id}/cancel")
+def cancel(visitor: Asker, job_id: str) -> Response:
+    """End a job."""
+    visitor.client.cancel(job_id)
+    return RedirectResponse(f"/jobs/{job_id}", HTTPStatus.SEE_OTHER)
+
+
+@router.post("/jobs/{job_id}/retry")
+def retry(visitor: Asker, job_id: str) -> Response:
+    """Try a job again, or the part of it that was made without something, and go to the new one."""
+    status = visitor.client.status(job_id)
+    repair = status.state == "done" and not status.partial
+    made = visitor.client.retry(job_id, degraded=repair)
+    return RedirectResponse(f"/jobs/{made.job_id}", HTTPStatus.SEE_OTHER)
+
+
+@router.get("/jobs/{job_id}/why")
+def why(visitor: Reader, job_id: str) -> Response:
+    """What a job waits for, or how it ended."""
+    return visitor.page("why.html", found=visitor.client.why(job_id), back=f"/jobs/{job_id}")
+
+
+@router.get("/why")
+def why_any(visitor: Reader, id_: Annotated[str, Query(alias="id", max_length=100)]) -> Response:
+    """The same of a job or a batch."""
+    found = visitor.client.why(id_.strip())
+    batch = getattr(found, "batch_id", None)
+    back = f"/batches/{batch}" if batch else f"/jobs/{found.job_id}"  # type: ignore[union-attr]
+    return visitor.page("why.html", found=found, back=back)
+
+
+@router.get("/jobs/{job_id}/sources/{number}")
+def source(visitor: Reader, job_id: str, number: int) -> Response:
+    """The passage that a citation stands for, in its document."""
+    return passage_page(visitor, visitor.client.corpus.cited(job_id, number), back=f"/jobs/{job_id}")
+
+
+@router.get("/jobs/{job_id}/rows")
+def rows(visitor: Reader, job_id: str, first: Annotated[int, Query(alias="from", ge=1, le=10**9)] = 1) -> Response:
+    """A page of the rows of a list."""
+    answer = visitor.client.result(job_id)
+    if answer.table is None:
+        raise RamifyError(f"job {job_id} has no list")
+    found = list(islice(visitor.client.rows(job_id), first - 1, first - 1 + 2 * FIRST_ROWS))
+    return visitor.page(
+        "rows.html", id=job_id, question=answer.question, rows=found, first=first, columns=answer.table.columns,
+        matched=answer.table.matched, size=2 * FIRST_ROWS, cited=len(answer.table.rows),
+    )  # fmt: skip
+
+
+@router.get("/jobs/{job_id}/rows.{ending}")
+def rows_file(visitor: Reader, job_id: str, ending: str) -> Response:
+    """All rows of a list as a file."""
+    answer = visitor.client.result(job_id)
+    columns = answer.table.columns if answer.table else ()
+    found = visitor.client.rows(job_id)
+    return download(row_lines(ending, found, columns), f"{job_id}.{ending}", ending)
+
+
+def download(lines: Iterator[str], name: str, ending: str) -> Response:
+    """A file that is written as it is read."""
+    headers = {**HEADERS, "Content-Disposition": f'attachment; filename="{name}"'}
+    kind = "text/csv; charset=utf-8" if ending == "csv" else "application/jsonl"
+    return StreamingResponse(lines, media_type=kind, headers=headers)
