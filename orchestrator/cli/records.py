@@ -113,3 +113,29 @@ def _follow(client: Ramify, made: Replayed, *, as_json: bool) -> int:
         )
         streams.note(f"{told}{how}")
     return code
+
+
+def diff(
+    ctx: typer.Context,
+    a: Annotated[str, typer.Argument(metavar="A", help="A job that is done, or a manifest file.")],
+    b: Annotated[str, typer.Argument(metavar="B", help="The other one.")],
+    *,
+    tenant: options.OfTenant = None,
+    json: options.Json = False,
+) -> None:
+    """Compare two answers, from what was asked to their sentences, and name what made the difference."""
+    from orchestrator.cli.render.differences import draw_difference
+    from orchestrator.records.causes import compared
+
+    one, other = (_job_or_file(ctx, given, tenant) for given in (a, b))
+    streams.output(compared(one, other), draw_difference, as_json=json)
+
+
+def _job_or_file(ctx: typer.Context, given: str, tenant: str | None) -> Manifest:
+    """The manifest of a job; of a file where the name has an ending or a folder, which no id has."""
+    path = Path(given)
+    if path.suffix or len(path.parts) > 1:
+        from orchestrator.records.files import read_manifest
+
+        return read_manifest(path, "A or B")
+    return _manifest(ctx, given, None, tenant)
