@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from orchestrator.operations import batches, chat, documents, ingesting, jobs, operating, push, search, streams
+from orchestrator.operations import batches, chat, documents, ingesting, jobs, operating, push, records, search, streams
 from orchestrator.operations.operation import by_name
 
 OPERATIONS = by_name(
     operation
-    for module in (jobs, batches, streams, chat, push, search, documents, ingesting, operating)
+    for module in (jobs, batches, records, streams, chat, push, search, documents, ingesting, operating)
     for operation in module.OPERATIONS
 )
