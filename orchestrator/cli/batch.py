@@ -45,14 +45,15 @@ def batch(  # noqa: PLR0913 - the signature is the command line
 
     fields = options.request_fields(given)
     budget = {name: fields.pop(f"batch_{name}") for name in _LIMITS if f"batch_{name}" in fields}
+    webhook = fields.pop("webhook", None)
     with invocation_of(ctx).client(given["tenant"]) as client:
         run = BatchRun(client, out, wait=wait, as_json=json)
         if resume is None:
             if file is None:
                 raise InputError("FILE", "", "name a file of questions, - for stdin, or the batch to --resume")
-            code = run.begin(file, rejects, fields, budget)
+            code = run.begin(file, rejects, fields, budget, webhook)
         else:
-            _check_resumed(fields | budget)
+            _check_resumed(fields | budget | ({"notify-url": webhook} if webhook else {}))
             code = run.resume(resume, file, rejects)
     raise typer.Exit(code)
 

@@ -27,7 +27,14 @@ class BatchRun:
     def __init__(self, client: Ramify, out: Path | None, *, wait: bool, as_json: bool) -> None:
         self._client, self._out, self._follows, self._as_json = client, out, wait, as_json
 
-    def begin(self, source: str, rejects: Path | None, defaults: Mapping[str, Any], budget: Mapping[str, Any]) -> int:
+    def begin(
+        self,
+        source: str,
+        rejects: Path | None,
+        defaults: Mapping[str, Any],
+        budget: Mapping[str, Any],
+        webhook: str | None = None,
+    ) -> int:
         """Raises: InputError for what cannot be read, written or taken; then there is no batch."""
         self._check_out(source)
         file = BatchFile.checked(source, rejects, defaults, self._client.tenant)
@@ -37,7 +44,7 @@ class BatchRun:
             intake = stack.enter_context(FileIntake(self._client, file, refused))
             intake.check_some(budget)
             out = stack.enter_context(OutFile(self._out)) if self._out else None
-            batch_id = self._client.open_batch(budget, file.kept(self._out))
+            batch_id = self._client.open_batch(budget, file.kept(self._out), webhook)
             streams.note(f"batch {batch_id}: if this command is cut off, `ramify batch --resume {batch_id}` goes on")
             if out:
                 out.begin(batch_id, resume=False)

@@ -25,6 +25,7 @@ from orchestrator.cli import (
     documents,
     evaluate,
     jobs,
+    keys,
     mcp,
     pools,
     records,
@@ -33,6 +34,7 @@ from orchestrator.cli import (
     serve,
     stack,
     streams,
+    webhooks,
 )
 from orchestrator.cli.invocation import Invocation, invocation_of, parse_overrides
 from orchestrator.operations.descriptions import description_of_command
@@ -142,6 +144,8 @@ app.add_typer(documents.corpus, rich_help_panel="Corpus")
 app.add_typer(search.sessions, rich_help_panel="Corpus")
 app.add_typer(dead_letters.dead, rich_help_panel="Jobs")
 app.add_typer(cache.cache, rich_help_panel="Stack")
+app.add_typer(keys.keys, rich_help_panel="Stack")
+app.add_typer(webhooks.webhooks, rich_help_panel="Jobs")
 
 
 def _describe(group: typer.Typer, before: str = "") -> None:

@@ -31,6 +31,11 @@ QueueLimit = Annotated[
     typer.Option("--queue-limit", help="Seconds to wait for its turn, then it expires. (default: jobs.queue_limit_s)"),
 ]
 
+NotifyUrl = Annotated[
+    str | None,
+    typer.Option("--notify-url", metavar="URL", help="Told once it has ended, signed; see `ramify webhooks secret`."),
+]
+
 
 class FilterOptions(TypedDict):
     """The fields of `Filters`."""
@@ -112,11 +117,13 @@ class AskOptions(JobOptions):
     near_symbol: NearSymbol
     depth: HopsOption
     idempotency_key: Annotated[str | None, typer.Option(help="Asking again under this key gives the first job.")]
+    webhook: NotifyUrl
 
 
 class BatchOptions(JobOptions):
     """For many questions; what begins with `batch_` is the budget of all of them together."""
 
+    webhook: NotifyUrl
     batch_max_calls: Annotated[
         int | None, typer.Option(help="LLM calls, of all jobs together.", rich_help_panel=_BUDGET)
     ]

@@ -6,10 +6,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeVar
 
+from pydantic import ValidationError
+
 from orchestrator.access.caller import Scope
 from orchestrator.client import Ramify
 from orchestrator.operations.descriptions import description
 from shared.models.base import Model
+from shared.settings.faults import request_fault
 
 Given = TypeVar("Given", bound=Model)
 
@@ -63,6 +66,14 @@ class Operation(Generic[Given]):
     def description(self) -> str:
         """What it does, in one sentence."""
         return description(self.name)
+
+    def ask(self, client: Ramify, given: Mapping[str, Any]) -> Any:
+        """Run it with these fields of its input. Raises: InputError, and what it raises itself."""
+        try:
+            taken = self.input(**given)
+        except ValidationError as error:
+            raise request_fault(error, given=dict(given)) from None
+        return self.run(client, taken)
 
     def parameters(self) -> frozenset[str]:
         """The names of its input's fields, without what only a path says."""

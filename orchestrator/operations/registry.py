@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
-from orchestrator.operations import batches, chat, documents, ingesting, jobs, operating, push, records, search, streams
+from orchestrator.operations import (
+    batches,
+    chat,
+    documents,
+    ingesting,
+    jobs,
+    keys,
+    operating,
+    push,
+    records,
+    search,
+    streams,
+    webhooks,
+)
 from orchestrator.operations.operation import by_name
 
 OPERATIONS = by_name(
     operation
-    for module in (jobs, batches, records, streams, chat, push, search, documents, ingesting, operating)
+    for module in (
+        jobs, batches, records, streams, chat, push, search, documents, ingesting, operating, keys, webhooks,
+    )
     for operation in module.OPERATIONS
-)
+)  # fmt: skip

@@ -210,7 +210,7 @@ class FakeRamify:
     def cancel_batch(self, batch_id):
         return sum(not self.status(job_id).terminal for job_id in self.batches[batch_id])
 
-    def open_batch(self, budget=None, source=None):
+    def open_batch(self, budget=None, source=None, webhook=None):
         self.budget = budget
         self.batches["batch001"] = []
         return "batch001"
