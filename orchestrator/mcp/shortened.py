@@ -91,7 +91,7 @@ def answer_view(answer: Answer, most: int) -> AnswerView:
         coverage=one_line(answer.coverage),
         partial=answer.partial,
         written_by=summary.kind,
-        not_found=_some(f"{one_line(one.asked)}: {_MISSING[one.reason]}" for one in summary.missing),
+        not_found=_some(f"{one_line(one.asked)} ({_MISSING[one.reason]})" for one in summary.missing),
         gaps=_some(gap.text for gap in answer.gaps if not gap.closed),
         unsupported=_some(_unsupported(answer)),
         degraded=answer.degraded,

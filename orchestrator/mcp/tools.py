@@ -117,7 +117,9 @@ def view_of(found: Any, most: int) -> Model:
 
 
 def tools_of(operations: Iterable[Operation[Any]]) -> dict[str, OperationTool]:
-    """The operations that are tools, by the tool's name. Raises: KeyError for one that `tools.toml` lacks."""
+    """The operations that are tools, by name, as `tools.toml` has them. Raises: KeyError for another one."""
     words = tomllib.loads(resources.files(__package__ or "").joinpath("tools.toml").read_text("utf-8"))
-    wanted = (operation for operation in operations if operation.tool)
-    return {str(one.tool): OperationTool(one, words[str(one.tool)], words["filters"]) for one in wanted}
+    wanted = {str(one.tool): one for one in operations if one.tool}
+    if unknown := wanted.keys() - words.keys():
+        raise KeyError(*unknown)
+    return {name: OperationTool(wanted[name], words[name], words["filters"]) for name in words if name in wanted}

@@ -20,7 +20,7 @@ from shared.models import JobEvent, Node, NodeKind
 _OUTAGE_S, _CANCEL_S = 5.0, 5.0
 #: Stages of a job that are told; each is a step besides the leaves.
 _STAGES = {
-    "planning": "the question is being planned",
+    "planning": "it is being planned",
     "searching": "the documents are being searched",
     "merging": "the findings are being merged",
     "summarising": "the answer is being written",
@@ -47,6 +47,7 @@ class Steps:
     def __init__(self) -> None:
         self._done = 0.0
         self._queries: dict[str, str] = {}
+        self._shards = set[str]()
 
     def take(self, event: JobEvent) -> Step | None:
         """The step that the event is; None for what is none."""
@@ -70,6 +71,8 @@ class Steps:
             return
         if node.kind is NodeKind.LEAF:
             self._queries[node.id] = one_line(node.query, _LONGEST)
+        if node.shard is not None:
+            self._shards.add(node.id)
 
     def _files(self, read: int, files: int) -> Step | None:
         """Files of an ingest, of which thousands may end in a second: a step for each hundredth."""
@@ -84,9 +87,12 @@ class Steps:
             return _STAGES.get(data.get("state", ""), "")
         if event.type != "leaf" or data.get("status") not in {"done", "failed"}:
             return ""
-        hits = f"{data['hits']} passages" if data.get("hits", "").isdecimal() else "done"
-        query = self._queries.get(data.get("id", ""), "")
-        return f"searched: {hits if data['status'] == 'done' else 'failed'}{f' for: {query}' if query else ''}"
+        query = self._queries.get(data.get("id", ""), f"part {data.get('id', '')}")
+        if data["status"] == "failed":
+            return f"failed: {query}"
+        if data.get("id") in self._shards:  # rows of a list, which are not counted as hits
+            return f"listed: {query}"
+        return f"searched, {data.get('hits', '0')} passages: {query}"
 
 
 class Waiting:
