@@ -12,6 +12,7 @@ from orchestrator.client import Ramify
 from orchestrator.growth import Growth, LeafView
 from orchestrator.operations.operation import HttpRoute, Operation
 from orchestrator.retry import Retried, job_or_batch
+from shared.errors import InputError
 from shared.models import Answer, BatchStatus, JobRequest, JobStatus, Node
 from shared.models.base import Model
 from shared.models.degraded import OnOutage
@@ -65,6 +66,7 @@ class JobsInput(Model):
     )
     batch: Id | None = Field(default=None, description="the jobs that answer this batch's lines")
     degraded: bool | None = Field(default=None, description="only answers made without something, or none such")
+    stale: bool = Field(default=False, description="only answers whose documents have changed, stale for longest first")
 
 
 class Jobs(Model):
@@ -150,6 +152,10 @@ def _ingest_report(client: Ramify, given: JobId) -> IngestResult:
 
 
 def _jobs(client: Ramify, given: JobsInput) -> Jobs:
+    if given.stale:
+        if given.state or given.batch or given.degraded is not None:
+            raise InputError("stale", given.stale, "state, batch or degraded stand beside it: give it alone")
+        return Jobs(jobs=tuple(client.stale_jobs(given.limit)))
     found = client.jobs(given.limit, state=given.state, batch=given.batch, degraded=given.degraded)
     return Jobs(jobs=tuple(found), cut=found.cut)
 

@@ -69,17 +69,10 @@ class DeadLetterDropped(Model):
     dead_letter_id: str
 
 
-class QuarantineInput(Model):
-    """What was set aside."""
-
-    drop: bool = Field(default=False, description="forget it")
-
-
 class QuarantineList(Model):
-    """What stood in Redis and is not Ramify's, newest first; `dropped`: it is forgotten now."""
+    """What stood in Redis and is not Ramify's, newest first."""
 
     quarantined: tuple[Quarantined, ...]
-    dropped: bool = False
 
 
 def _lanes(client: Ramify, _: Nothing) -> Lanes:
@@ -125,8 +118,12 @@ def _drop(client: Ramify, given: DeadLetterId) -> DeadLetterDropped:
     return DeadLetterDropped(dead_letter_id=given.dead_letter_id)
 
 
-def _quarantine(client: Ramify, given: QuarantineInput) -> QuarantineList:
-    return QuarantineList(quarantined=client.dead.quarantined(drop=given.drop), dropped=given.drop)
+def _quarantine(client: Ramify, _: Nothing) -> QuarantineList:
+    return QuarantineList(quarantined=client.dead.quarantined())
+
+
+def _clear_quarantine(client: Ramify, _: Nothing) -> QuarantineList:
+    return QuarantineList(quarantined=client.dead.quarantined(drop=True))
 
 
 OPERATIONS: tuple[Operation[Any], ...] = (
@@ -159,10 +156,11 @@ OPERATIONS: tuple[Operation[Any], ...] = (
         routes=(HttpRoute("DELETE", "/v1/dead-letters/{dead_letter_id}"),),
     ),
     Operation(
-        "dead_quarantine", QuarantineInput, QuarantineList, _quarantine, Scope.ADMIN, command="dead quarantine",
-        idempotent=False, routes=(
-            HttpRoute("GET", "/v1/quarantine", fixed={"drop": False}),
-            HttpRoute("DELETE", "/v1/quarantine", fixed={"drop": True}),
-        ),
+        "dead_quarantine", Nothing, QuarantineList, _quarantine, Scope.ADMIN, command="dead quarantine",
+        routes=(HttpRoute("GET", "/v1/quarantine"),),
+    ),
+    Operation(
+        "quarantine_clear", Nothing, QuarantineList, _clear_quarantine, Scope.ADMIN, command="dead quarantine",
+        routes=(HttpRoute("DELETE", "/v1/quarantine"),),
     ),
 )  # fmt: skip

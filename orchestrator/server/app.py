@@ -121,6 +121,12 @@ def _described(app: FastAPI) -> dict[str, Any]:
         schemas |= _BY_HAND.get("$defs", {})
         for unused in ("HTTPValidationError", "ValidationError"):
             schemas.pop(unused, None)
+        for operation in OPERATIONS.values():
+            for route in operation.routes:
+                if route.by_hand:
+                    told = {"summary": operation.description, "description": operation.description}
+                    by_hand = document["paths"][route.path.replace(":path", "")][route.method.lower()]
+                    by_hand.update({**told, "x-scope": operation.scope.value})
         app.openapi_schema = document
     return app.openapi_schema
 
