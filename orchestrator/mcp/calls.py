@@ -13,7 +13,7 @@ from orchestrator.mcp.desk import Desk
 from orchestrator.mcp.shortened import ingest_view, pending_view
 from orchestrator.mcp.tools import OperationTool, tools_of, view_of
 from orchestrator.mcp.views import IngestView
-from orchestrator.mcp.waiting import Tell, Waiting, cancel_unheard
+from orchestrator.mcp.waiting import Tell, Waiting, cancel_unheard, taken
 from orchestrator.operations.registry import OPERATIONS
 from shared.errors import NotFoundError, NotRunningError
 from shared.models.base import Model
@@ -70,6 +70,7 @@ class Calls:
         """What a job that is made now has come to when it has ended, or after a while."""
         made = await self.asked(tool.operation.run, client, given)
         try:
+            await tell(taken(made.job_id))
             return await self._come_to(client, tool, made.job_id, tell, getattr(made, "warning", None))
         except get_cancelled_exc_class():
             if getattr(given, "idempotency_key", None) is None:  # else others may wait for the same job

@@ -38,6 +38,11 @@ class Step(NamedTuple):
     said: str
 
 
+def taken(job_id: str) -> Step:
+    """The step before all others: whoever loses the connection can ask for that job."""
+    return Step(0, len(_STAGES), f"job {job_id} was taken")
+
+
 Tell = Callable[[Step], Coroutine[Any, Any, None]]
 
 
@@ -114,7 +119,7 @@ class Waiting:
 
 
 async def cancel_unheard(client: Ramify, job_id: str) -> None:
-    """End the job of a call that the client has cancelled: nobody knows its id."""
+    """End the job of a call that the client has cancelled: nobody waits for it."""
     with anyio.move_on_after(_CANCEL_S, shield=True), suppress(RamifyError):
         cancel = partial(client.cancel, job_id, reason="the MCP client cancelled the call")
         await to_thread.run_sync(cancel, abandon_on_cancel=True)

@@ -77,7 +77,7 @@ def test_given_a_session_when_its_server_is_killed_then_the_client_hears_it_and_
             group.start_soon(asked)
             (status,) = await to_thread.run_sync(lambda: until(ramify.jobs, 20))
             await to_thread.run_sync(lambda: WalkedJob(store, status.job_id).to("summarising").done())
-        assert len(steps) == 7
+        assert len(steps) == 8
         process = _child(target)
         async with anyio.create_task_group() as group:
             group.start_soon(_killed_when, process, ramify)

@@ -58,6 +58,7 @@ def test_given_a_job_that_ends_when_asked_then_the_answer_comes_with_progress(
     assert found.structured_content["state"] == "done"
     done = [step[0] for step in steps]
     assert done == sorted(set(done))
+    assert steps[0][2] == f"job {found.structured_content['job_id']} was taken"
     assert all(total is not None and at < total for at, total, _ in steps)
     assert sum("searched, " in str(said) for *_, said in steps) == 3
     assert "question 0.1" in " ".join(str(said) for *_, said in steps)
