@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from mcp.types import Annotations, ListResourcesResult, Resource, ResourceTemplate
+from pydantic import ValidationError
 
 from orchestrator.client import Ramify
 from orchestrator.mcp.addresses import CHUNK_TEMPLATE, DOCUMENT_TEMPLATE, document_address, read_address
@@ -14,7 +15,8 @@ from orchestrator.mcp.shortened import one_line
 from shared.errors import InputError, NotFoundError
 from shared.hidden import visible
 from shared.models.base import Model
-from shared.models.corpus import MAX_NAME, Passage, StoredDocument
+from shared.models.corpus import Passage, StoredDocument
+from shared.settings.faults import request_fault
 
 #: Extracted text, whatever the file was.
 _TEXT = "text/plain"
@@ -66,7 +68,10 @@ def read(client: Ramify, address: str, most: int) -> ReadDocument:
     if wanted.chunk_id is not None:
         found = client.corpus.passage(wanted.name, chunk_id=wanted.chunk_id, around=_AROUND)
         return ReadDocument(text=visible(found.text[:most]), facts=_facts(found))
-    found = client.corpus.passage(wanted.name[:MAX_NAME], namespace=wanted.namespace, whole=True)
+    try:
+        found = client.corpus.passage(wanted.name, namespace=wanted.namespace, whole=True)
+    except ValidationError as error:  # no namespace has such a name, no document so long a one
+        raise NotFoundError("resource", address, f"there is no such document: {request_fault(error).fix}") from None
     if wanted.name not in {found.document.doc_id, found.document.path}:  # the corpus finds parts of names, too
         raise NotFoundError("resource", address, f"there is no such document; {found.document.path} is near")
     return _part(found, wanted.start, most)

@@ -114,3 +114,17 @@ def test_given_a_document_of_another_tenant_when_read_then_it_does_not_exist(
         assert refused.value.error.code == -32602
 
     within(server(), session)
+
+
+@pytest.mark.parametrize(
+    "address", ["ramify://x{y}/z", f"ramify://default/{'a' * 1500}", "ramify://default/../../etc/passwd", "file:///etc"]
+)
+def test_given_no_document_of_that_address_when_read_then_the_sentence_says_so(
+    pools: Pools, server: Callable[..., CorpusServer], address: str
+) -> None:
+    async def session(client: Client) -> None:
+        with pytest.raises(MCPError, match="no such document|no document has that|address that a tool") as refused:
+            await client.read_resource(address)
+        assert refused.value.error.code == -32602
+
+    within(server(), session)
