@@ -123,7 +123,7 @@ def test_given_no_document_of_that_address_when_read_then_the_sentence_says_so(
     pools: Pools, server: Callable[..., CorpusServer], address: str
 ) -> None:
     async def session(client: Client) -> None:
-        with pytest.raises(MCPError, match="no such document|no document has that|address that a tool") as refused:
+        with pytest.raises(MCPError, match=r"no such document|no document has that|address that a tool") as refused:
             await client.read_resource(address)
         assert refused.value.error.code == -32602
 
