@@ -55,9 +55,9 @@ def original(visitor: Visitor, document: StoredDocument) -> Path | None:
 
     The path is put together of what the store has; it must not lead out of the folder that was ingested.
     """
-    if visitor.caller.remote or document.suffix != _SUFFIX or not document.source.startswith("/"):
+    root, below = Path(document.source.removeprefix(f"{document.namespace}:")), document.path.partition("/")[2]
+    if visitor.caller.remote or document.suffix != _SUFFIX or not root.is_absolute():
         return None
-    root, below = Path(document.source), document.path.partition("/")[2]
     with suppress(OSError, ValueError):
         file = (root / below if root.is_dir() else root).resolve(strict=True)
         if file.is_file() and file.suffix.lower() == _SUFFIX and file.is_relative_to(root.resolve()):

@@ -187,16 +187,16 @@ async function refresh() {
   document.getElementById("m-calls").textContent = now.calls.toLocaleString("en");
   document.getElementById("m-tokens").textContent = now.tokens.toLocaleString("en");
   if (!tree || !now.open) document.getElementById("m-leaves").textContent = `${now.done}/${now.total}`;
-  if (tree && (!source || !now.open)) for (const row of now.rows) update(row.id, row);
+  if (tree && (!connected || !now.open)) for (const row of now.rows) update(row.id, row);
   return now;
 }
 
 async function poll() {
   while (head.dataset.open === "1") {
-    await new Promise((go) => setTimeout(go, source ? 2000 : 700));
+    await new Promise((go) => setTimeout(go, connected ? 2000 : 700));
     if (head.dataset.open !== "1") return;
     const now = await refresh().catch(() => null);
-    if (now && (!source || !now.open)) onState(now.state);
+    if (now && (!connected || !now.open)) onState(now.state);
   }
 }
 
@@ -208,11 +208,10 @@ function tick() {
 
 const TYPES = ["state", "node", "nodes", "bound", "leaf", "routed"];
 let source = null;
-let failures = 0;
+let connected = false;
 function listen() {
   source = new EventSource(`/v1/jobs/${encodeURIComponent(head.dataset.job)}/events`);
   const take = (event) => {
-    failures = 0;
     try {
       const data = JSON.parse(event.data);
       onEvent(data.type ?? event.type, data.data ?? data, Number(event.lastEventId.split("-")[0]) || Date.now());
@@ -221,10 +220,8 @@ function listen() {
   source.onmessage = take;
   for (const type of TYPES) source.addEventListener(type, take);
   source.addEventListener("end", (event) => onState(JSON.parse(event.data).state));
-  source.onerror = () => {
-    failures += 1;
-    if (source?.readyState === EventSource.CLOSED || failures > 3) { source?.close(); source = null; }
-  };
+  source.onopen = () => { connected = true; };
+  source.onerror = () => { connected = false; };  // browsers connect again by themselves, behind the last event
 }
 
 if (tree) {

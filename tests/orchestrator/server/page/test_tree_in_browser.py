@@ -1,0 +1,112 @@
+"""The tree in Chromium while it grows: drawn at once, in order, and nothing on the page shifts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import redis
+
+from orchestrator.client import Ramify
+from shared.jobs import JobStore
+from shared.models import Facet, Hit, LeafResult, LeafStatus, MergedPool, Node, NodeKind
+from shared.settings import Settings
+from tests.fakes.walked_jobs import WalkedJob, answer, route
+from tests.support.browser import browser, serious, tab
+from tests.support.http_server import served
+
+__all__ = ["browser"]
+_HOSTILE = "<img src=x onerror=alert(1)>\u202e & why?"
+#: From a write into Redis to the row on the screen; 300 ms is the aim, and this machine may be busy with other tests.
+_SEEN_S = 1.0
+
+
+@pytest.fixture
+def address(client: redis.Redis, settings: Settings) -> Iterator[str]:
+    with served(settings) as address:
+        yield address
+
+
+def node(node_id: str, **more: Any) -> Node:
+    values = {"id": node_id, "parent_id": node_id.rpartition(".")[0], "level": node_id.count("."), "facet": Facet.WHY}
+    return Node.model_validate({**values, "query": f"What of {node_id}? {_HOSTILE} {'long ' * 20}", **more})
+
+
+def leaf(node_id: str, score: float) -> LeafResult:
+    hit = Hit(chunk_id="c", doc_id="d", path="p", title="t", text="x", score=score)
+    return LeafResult(node_id=node_id, status=LeafStatus.DONE, hits=(hit,))
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_tree_is_drawn_as_it_grows_and_shifts_nothing(
+    browser: Any, address: str, ramify: Ramify, store: JobStore, width: int
+) -> None:
+    job_id = ramify.submit("Why did it slow down?")
+    walked = WalkedJob(store, job_id)
+    assert walked.planning()
+    with tab(browser, address, width=width) as page:
+        page.goto(f"/jobs/{job_id}")
+        page.evaluate(
+            "new MutationObserver(() => { for (const row of document.querySelectorAll('.node'))"
+            " seen.at[row.dataset.id] ??= performance.timeOrigin + performance.now(); })"
+            ".observe(document.querySelector('.tree'), {childList: true})"
+        )
+        page.wait_for_timeout(300)  # the stream of events is open
+        store.route(job_id, route())
+        assert store.start_searching(job_id, [node("0.0"), node("0.1", kind=NodeKind.BRANCH), node("0.2")])
+        rows = page.locator(".node")
+        rows.nth(2).wait_for()
+        assert store.grow(job_id, "0.1", [node("0.1.1"), node("0.1.2")])
+        rows.nth(4).wait_for()
+        assert [row.get_attribute("data-id") for row in rows.all()] == ["0.0", "0.1", "0.1.1", "0.1.2", "0.2"]
+        store.record_leaf(job_id, leaf("0.2", 0.875))
+        row = page.locator('.node[data-id="0.2"]')
+        row.get_by_text("0.875").wait_for()
+        assert "s-done" in (row.get_attribute("class") or "")
+        assert row.locator("[data-slot=hits]").inner_text() == "1 hit"
+        assert row.locator("[data-slot=query]").inner_text().startswith("What of 0.2? <img src=x onerror=alert(1)> &")
+        tops = [box["y"] for one in rows.all() if (box := one.bounding_box())]
+        assert tops == sorted(tops)
+        assert page.evaluate("seen.shifts") == []
+        written = next(event.id for event in ramify.stream(job_id, 0.1) if event.type == "node")
+        assert page.evaluate("seen.at['0.0']") / 1000 - int(written.partition("-")[0]) / 1000 < _SEEN_S
+        assert serious(page) == []
+        row.click()
+        assert "What of 0.2?" in page.locator("#node-detail").inner_text()
+        page.keyboard.press("ArrowUp")
+        assert page.locator(".node[aria-selected=true]").get_attribute("data-id") == "0.1.2"
+
+
+def test_the_end_of_a_job_brings_its_answer_without_a_reload(
+    browser: Any, address: str, ramify: Ramify, store: JobStore
+) -> None:
+    job_id = ramify.submit("why?")
+    walked = WalkedJob(store, job_id).to("merging")
+    with tab(browser, address) as page:
+        page.goto(f"/jobs/{job_id}")
+        page.evaluate("window.kept = true")
+        page.locator("[data-stage=merging].now").wait_for()
+        assert store.start_summarising(job_id, MergedPool())
+        page.locator("[data-stage=summarising].now").wait_for()
+        found = answer(walked.job).model_copy(update={"warnings": ("Something was left out.",)})
+        assert store.finish(walked.job, found)
+        page.get_by_text("Something was left out.").wait_for()
+        assert page.locator("#state").inner_text() == "done"
+        assert page.evaluate("window.kept"), "the same page"
+        assert page.evaluate("seen.shifts") == []
+        page.get_by_role("link", name="Why?").click()
+        page.locator("dialog[open] .lead").wait_for()
+
+
+def test_without_events_the_state_is_asked_for_again_and_again(
+    browser: Any, address: str, ramify: Ramify, store: JobStore
+) -> None:
+    job_id = ramify.submit("why?")
+    with tab(browser, address) as page:
+        page.route("**/events*", lambda route: route.abort())
+        page.goto(f"/jobs/{job_id}")
+        WalkedJob(store, job_id).to("searching")
+        page.locator(".node").nth(2).wait_for()
+        ramify.cancel(job_id)
+        page.get_by_role("button", name="Try again").wait_for()
