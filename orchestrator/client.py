@@ -26,7 +26,7 @@ from orchestrator.local.state import connection
 from orchestrator.operating import Operator
 from orchestrator.outage import Outage
 from orchestrator.places import KeyPlaces, Places
-from orchestrator.records.replaying import Replayed, Replaying, manifest_or_error, replay_stage
+from orchestrator.records.replaying import Replaying, ReplayStarted, manifest_or_error, replay_stage
 from orchestrator.retry import Retrying, job_or_batch
 from orchestrator.searching import Searching
 from orchestrator.sessions import KeptSession, as_session
@@ -258,7 +258,7 @@ class Ramify(Batching, Keeping):
         *,
         settings: Mapping[str, Any] | None = None,
         strategy: str | None = None,
-    ) -> Replayed:
+    ) -> ReplayStarted:
         """Run an answer again from a stage on, as a job of its own; what stands before it comes from the record.
 
         `of`: the id of a job that is done, or a manifest, also one of another installation (`plan` and `search` alone).

@@ -97,7 +97,7 @@ def _markdown_head(batch_id: str) -> str:
 
 
 def _sorted_markdown_head(batch_id: str, counts: str) -> str:
-    return f"# Batch {batch_id}\n\n{_markdown(counts)}\n\n<!-- answers -->\n"
+    return f"# Batch {batch_id}\n\n{markdown_text(counts)}\n\n<!-- answers -->\n"
 
 
 def _markdown_record(found: AnsweredLine) -> str:
@@ -107,28 +107,31 @@ def _markdown_record(found: AnsweredLine) -> str:
     facts.append(f"**{state}**" + (f" ({', '.join(found.reasons)})" if found.reasons else ""))
     if found.kind not in {"enqueued", state}:
         facts.append(found.kind)
-    parts = [f"\n## {found.line}. {_markdown(one_line(found.question)) or found.kind}", " · ".join(facts)]
+    parts = [f"\n## {found.line}. {markdown_text(one_line(found.question)) or found.kind}", " · ".join(facts)]
     if found.meta is not None:
         parts.append(f"meta `{_code(json_text(found.meta))}`")
     if found.answer:
-        parts += _markdown_answer(found.line, found.answer)
+        parts += markdown_answer(found.answer, f"{found.line}-")
     if found.error:
-        parts.append(_markdown(one_line(found.error)))
+        parts.append(markdown_text(one_line(found.error)))
     end = f"<!-- line {found.line} job {found.job_id or _NO_JOB} -->\n"
     return "\n\n".join(part for part in parts if part) + f"\n\n{end}"
 
 
-def _markdown_answer(line: int, answer: Answer) -> Iterator[str]:
-    """The text with a footnote for each source, with its quote; then what was removed, and why."""
+def markdown_answer(answer: Answer, prefix: str = "") -> Iterator[str]:
+    """The text with a footnote for each source, with its quote; then what was removed, and why.
+
+    `prefix`: of the names of footnotes, where answers stand together.
+    """
     sources = {citation.number: citation for citation in answer.summary.citations}
-    names = {number: f"[^{line}-{number}]" for number in sources}
-    text = _markdown(visible(answer.summary.text).strip())
+    names = {number: f"[^{prefix}{number}]" for number in sources}
+    text = markdown_text(visible(answer.summary.text).strip())
     yield _HEADING.sub(r"**\1**", _CITED.sub(lambda mark: names.get(int(mark[1]), mark[0]), text))
     for number, source in _numbered(answer):
         quote = one_line(sources[number].quote)
-        yield f"{names[number]}: {_markdown(source)}" + (f": “{_markdown(quote)}”" if quote else "")
+        yield f"{names[number]}: {markdown_text(source)}" + (f": “{markdown_text(quote)}”" if quote else "")
     for gone in answer.summary.support.removed if answer.summary.support else ():
-        yield f"~~{_markdown(one_line(gone.text))}~~ ({_markdown(one_line(f'{gone.kind}: {gone.reason}'))})"
+        yield f"~~{markdown_text(one_line(gone.text))}~~ ({markdown_text(one_line(f'{gone.kind}: {gone.reason}'))})"
 
 
 def _numbered(answer: Answer) -> Iterator[tuple[int, str]]:
@@ -149,7 +152,7 @@ def _read_markdown(line: bytes) -> tuple[int, str] | None:
     return int(found[1]), "" if job_id == _NO_JOB else job_id
 
 
-def _markdown(text: str) -> str:
+def markdown_text(text: str) -> str:
     """`text` without HTML: no tag, and no comment that could end a record."""
     return visible(text).replace("<", "&lt;")
 

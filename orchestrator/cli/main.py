@@ -24,6 +24,7 @@ from orchestrator.cli import (
     dead_letters,
     documents,
     evaluate,
+    export,
     jobs,
     keys,
     mcp,
@@ -133,7 +134,7 @@ _COMMANDS: tuple[tuple[str, tuple[Callable[..., None], ...]], ...] = (
     ("Corpus", (corpus.ingest, search.find, search.search, documents.show)),
     ("Questions", (ask.ask, ask.plan, ask.route, batch.batch, check.check)),
     ("Jobs", (jobs.status, jobs.result, jobs.jobs, batch.batches, jobs.why, jobs.cancel, jobs.retry, refresh.refresh)),
-    ("Records", (records.manifest, records.replay, records.diff)),
+    ("Records", (records.manifest, records.replay, records.diff, export.export)),
 )
 for panel, commands in _COMMANDS:
     for command in commands:

@@ -13,7 +13,7 @@ from shared.errors import InputError
 
 if TYPE_CHECKING:
     from orchestrator.client import Ramify
-    from orchestrator.records.replaying import Replayed
+    from orchestrator.records.replaying import ReplayStarted
     from shared.models.manifest import Manifest
 
 JobId = Annotated[str | None, typer.Argument(metavar="[ID]", help="Of a job that is done.")]
@@ -92,7 +92,7 @@ def replay(  # noqa: PLR0913 - the signature is the command line
         streams.note(f"`ramify status {made.job_id} --watch` follows it")
 
 
-def _follow(client: Ramify, made: Replayed, *, as_json: bool) -> int:
+def _follow(client: Ramify, made: ReplayStarted, *, as_json: bool) -> int:
     from orchestrator.cli.ask import show_outcome
     from orchestrator.cli.follow import follow
 

@@ -7,7 +7,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Any
 
-from orchestrator.records.diff import FAILED, PLAN_OPTIONS, Changed, Difference, difference
+from orchestrator.records.diff import FAILED, PLAN_OPTIONS, AnswerDifference, Changed, difference
 from shared.models.degraded import Degradation
 from shared.models.manifest import Manifest
 
@@ -43,7 +43,7 @@ class Cause(StrEnum):
     RELEASE = "release"
 
 
-def compared(a: Manifest, b: Manifest) -> Difference:
+def compared(a: Manifest, b: Manifest) -> AnswerDifference:
     """How `b` differs from `a`, with what did it."""
     found = difference(a, b)
     said = {cause: words for cause in Cause if (words := _SAID[cause](found))}
@@ -52,7 +52,7 @@ def compared(a: Manifest, b: Manifest) -> Difference:
     return found.model_copy(update={"causes": tuple(said), "sentence": _sentence(found, said)})
 
 
-def _sentence(found: Difference, said: Mapping[Cause, str]) -> str:
+def _sentence(found: AnswerDifference, said: Mapping[Cause, str]) -> str:
     if found.same:
         return "Nothing differs: the two records are the same, byte for byte."
     if not said:
@@ -67,22 +67,22 @@ def _sentence(found: Difference, said: Mapping[Cause, str]) -> str:
 _NAMES = {cause: cause.value for cause in Cause} | {Cause.SETTINGS: "settings", Cause.OUTAGE: "outage of a server"}
 
 
-def _question(found: Difference) -> str:
+def _question(found: AnswerDifference) -> str:
     return "another one was asked" if found.question else ""
 
 
-def _settings(found: Difference) -> str:
+def _settings(found: AnswerDifference) -> str:
     options = [change for change in found.options if change.name not in PLAN_OPTIONS]
     return _named([*(_value(one) for one in options), *(_value(one, "the default") for one in found.settings)])
 
 
-def _model(found: Difference) -> str:
+def _model(found: AnswerDifference) -> str:
     models = [_value(one) for one in found.models]
     prompts = [f"the prompt {name} was changed" for name in found.prompts] if "llm" not in _names(found.models) else []
     return _named([*models, *prompts])
 
 
-def _outage(found: Difference) -> str:
+def _outage(found: AnswerDifference) -> str:
     """What one of the two was made without, and where."""
     said = dict[str, list[str]]()
     for change in found.degraded:
@@ -94,7 +94,7 @@ def _outage(found: Difference) -> str:
     return _named([f"{what} at {', '.join(sorted(items)[:_MOST_NAMED])}" for what, items in said.items()])
 
 
-def _corpus(found: Difference) -> str:
+def _corpus(found: AnswerDifference) -> str:
     """Documents whose content changed; such as came or went where the corpus was written in between."""
     if any(change.name.partition(".")[0] == _CHUNKING for change in found.settings):
         return ""  # all documents are cut otherwise: that is the setting
@@ -110,7 +110,7 @@ def _corpus(found: Difference) -> str:
     return f"{written}: {told}" if told else f"{written}, and none of the documents they rest on changed"
 
 
-def _plan(found: Difference) -> str:
+def _plan(found: AnswerDifference) -> str:
     if given := [change for change in found.options if change.name in PLAN_OPTIONS]:
         return _named(
             [_value(one) if one.before is None or one.after is None else "another plan was given" for one in given]
@@ -123,11 +123,11 @@ def _plan(found: Difference) -> str:
     return _named([*route, *split])
 
 
-def _release(found: Difference) -> str:
+def _release(found: AnswerDifference) -> str:
     return _named([_value(one) for one in found.releases])
 
 
-def _own_plan(found: Difference) -> bool:
+def _own_plan(found: AnswerDifference) -> bool:
     return any(change.name in PLAN_OPTIONS for change in found.options)
 
 
@@ -159,7 +159,7 @@ def _named(parts: Sequence[str]) -> str:
     return f"{', '.join(parts[:_MOST_NAMED])}{more}"
 
 
-_SAID: Mapping[Cause, Callable[[Difference], str]] = MappingProxyType(
+_SAID: Mapping[Cause, Callable[[AnswerDifference], str]] = MappingProxyType(
     {
         Cause.QUESTION: _question,
         Cause.SETTINGS: _settings,

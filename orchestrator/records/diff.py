@@ -51,7 +51,7 @@ class PartChange(Model):
     after: float | None = None
 
 
-class ResultChange(Model):
+class ResultDifference(Model):
     """A result that came, went or moved; ranks count from 1. `parts`: those of the score that changed, the most first.
 
     `why`: what of its document or of the other results did it, where its own score did not.
@@ -69,7 +69,7 @@ class ResultChange(Model):
     why: str = ""
 
 
-class Difference(Model):
+class AnswerDifference(Model):
     """The differences of B from A. `causes` are kinds of what did it, the likeliest first; `sentence` says it."""
 
     a: str
@@ -85,7 +85,7 @@ class Difference(Model):
     index_versions: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
     documents: tuple[DocumentChange, ...] = ()
     degraded: tuple[Changed, ...] = Field(default=(), description="codes by item of the work")
-    results: tuple[ResultChange, ...] = ()
+    results: tuple[ResultDifference, ...] = ()
     kept: int = Field(default=0, description="results at the same rank with the same score")
     sentences_went: tuple[str, ...] = ()
     sentences_came: tuple[str, ...] = ()
@@ -97,13 +97,13 @@ class Difference(Model):
     sentence: str = ""
 
 
-def difference(a: Manifest, b: Manifest) -> Difference:
+def difference(a: Manifest, b: Manifest) -> AnswerDifference:
     """How `b` differs from `a`, without its causes."""
     one, other = a.record, b.record
     went, came, kept = sentence_changes(one.answer.text, other.answer.text)
     documents = _documents(one, other)
     results, same = result_changes(one, other, documents)
-    return Difference(
+    return AnswerDifference(
         a=a.run.job_id or a.digest[:12],
         b=b.run.job_id or b.digest[:12],
         same=a.digest == b.digest,
@@ -202,12 +202,14 @@ def _documents(a: Record, b: Record) -> tuple[DocumentChange, ...]:
     return tuple(sorted(found, key=lambda one: (one.how, one.path)))
 
 
-def result_changes(a: Record, b: Record, documents: Iterable[DocumentChange]) -> tuple[tuple[ResultChange, ...], int]:
+def result_changes(
+    a: Record, b: Record, documents: Iterable[DocumentChange]
+) -> tuple[tuple[ResultDifference, ...], int]:
     """The results that came, went, or stand at another rank or score, in the order of B, then those that went."""
     changed = {document.doc_id: document.how for document in documents}
     paths = {document.doc_id: document.path for of in (a, b) for document in of.documents}
     one, other = ({hit.chunk_id: (rank, hit) for rank, hit in enumerate(of.results, 1)} for of in (a, b))
-    found, same = list[ResultChange](), 0
+    found, same = list[ResultDifference](), 0
     for chunk_id in {**other, **one}:
         (before, old), (after, new) = one.get(chunk_id, (None, None)), other.get(chunk_id, (None, None))
         hit = new or old
@@ -219,7 +221,7 @@ def result_changes(a: Record, b: Record, documents: Iterable[DocumentChange]) ->
             continue
         how = "came" if old is None else "went" if new is None else "moved" if before != after else "scored"
         found.append(
-            ResultChange(
+            ResultDifference(
                 chunk_id=chunk_id, title=hit.title, path=paths.get(hit.doc_id, ""), how=how, before=before, after=after,
                 score_before=old.score if old else None, score_after=new.score if new else None,
                 parts=part_changes(old, new) if own_score and old and new else (),

@@ -30,7 +30,7 @@ _NO_SYMBOL = "-"
 _OF_SEARCH = ("search", "embedding", "store", "multi_query")
 
 
-class Replayed(Model):
+class ReplayStarted(Model):
     """A replay that was started: its job. `replay_of`: the job that it goes on from, empty for a manifest file."""
 
     job_id: str
@@ -48,7 +48,7 @@ class Replaying:
 
     def job(
         self, job_id: str, start: ReplayStage, settings: Mapping[str, Any], strategy: str | None = None
-    ) -> Replayed:
+    ) -> ReplayStarted:
         """A new job that has what the old one had before `start`.
 
         Raises: RamifyError and InputError, in one sentence, for what is not kept any more; LaneFullError.
@@ -70,7 +70,7 @@ class Replaying:
 
     def file(
         self, manifest: Manifest, start: ReplayStage, settings: Mapping[str, Any], strategy: str | None, tenant: str
-    ) -> Replayed:
+    ) -> ReplayStarted:
         """The same of a manifest, on this installation's corpus and settings. Raises: as `job`."""
         if start not in {ReplayStage.PLAN, ReplayStage.SEARCH}:
             fix = "a manifest holds no passages: replay it --from plan or --from search"
@@ -83,7 +83,7 @@ class Replaying:
 
     def _submit(
         self, request: JobRequest, replay: Replay, settings: Mapping[str, Any], strategy: str | None
-    ) -> Replayed:
+    ) -> ReplayStarted:
         changes: dict[str, Any] = {
             "replay": replay.model_copy(update={"settings": checked_changes(settings)}),
             "idempotency_key": None,
@@ -94,7 +94,7 @@ class Replaying:
         job_ids, full = self._submitter.submit([(new_id(), self._submitter.checked(asked))])
         if full:
             raise full
-        return Replayed(job_id=job_ids[0], replay_of=replay.of, digest=replay.digest, start=replay.start)
+        return ReplayStarted(job_id=job_ids[0], replay_of=replay.of, digest=replay.digest, start=replay.start)
 
     @staticmethod
     def _check_list(manifest: Manifest, start: ReplayStage) -> None:

@@ -153,7 +153,7 @@ class Record(Model):
     releases: dict[str, str] = Field(default_factory=dict)
 
 
-class Run(Model):
+class RunRecord(Model):
     """What differs between two runs of the same. `index_versions`: the lowest and highest that its leaves saw."""
 
     job_id: str = ""
@@ -175,10 +175,10 @@ class Manifest(Model):
     version: int = MANIFEST_VERSION
     digest: str = Field(description="SHA-256 (hex) of `record` as canonical JSON")
     record: Record
-    run: Run = Run()
+    run: RunRecord = RunRecord()
 
     @classmethod
-    def of(cls, record: Record, run: Run) -> Self:
+    def of(cls, record: Record, run: RunRecord) -> Self:
         """With its digest."""
         return cls(digest=digest_of(record), record=record, run=run)
 

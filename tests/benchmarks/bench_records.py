@@ -18,7 +18,7 @@ import pytest
 
 from orchestrator.client import Ramify
 from orchestrator.records.causes import Cause, compared
-from orchestrator.records.diff import Difference
+from orchestrator.records.diff import AnswerDifference
 from shared.models.replay import ReplayStage
 from tests.acceptance.conftest import NOTES, ingested, launched
 from tests.fakes.openai_server import FakeOpenAI
@@ -31,7 +31,8 @@ TOPICS = (
 )  # fmt: skip
 FORMS = (
     "What is {} and what went wrong with it, part {}?", "Why was {} chosen, how is it run, and who owns it, part {}?",
-    "{}的原因是什么，怎么处理，第{}部分？", "Compare {} with its alternatives, point {}.", "How do we use {} in step {}?",
+    "{}的原因是什么，怎么处理，第{}部分？", "Compare {} with its alternatives, point {}.",
+    "How do we use {} in step {}?",
 )  # fmt: skip
 QUESTION = "How should we choose between Redis Streams and RabbitMQ, and what went wrong with the first choice?"
 #: One setting each, as a replay changes it. The order is that of the pools' rooms.
@@ -100,10 +101,10 @@ class Changes:
         job_id = self.client.submit(QUESTION, summary=True, deadline_s=60, **options)
         return ended(self.client, [job_id])[0]
 
-    def differs(self, before: str, after: str) -> Difference:
+    def differs(self, before: str, after: str) -> AnswerDifference:
         return compared(self.client.manifest(before), self.client.manifest(after))
 
-    def documents(self) -> Iterator[tuple[str, Difference]]:
+    def documents(self) -> Iterator[tuple[str, AnswerDifference]]:
         """Ten changes of the corpus: edits of what was found, a deletion, new documents."""
         for number in range(10):
             before = self.asked()
@@ -120,18 +121,18 @@ class Changes:
                 pass
             yield f"document {path.name}", self.differs(before, self.asked())
 
-    def settings(self) -> Iterator[tuple[str, Difference]]:
+    def settings(self) -> Iterator[tuple[str, AnswerDifference]]:
         before = self.asked()
         for setting in SETTINGS:
             made = self.client.replay(before, ReplayStage.PLAN, settings=setting)
             yield f"setting {setting}", self.differs(before, ended(self.client, [made.job_id])[0])
 
-    def plans(self) -> Iterator[tuple[str, Difference]]:
+    def plans(self) -> Iterator[tuple[str, AnswerDifference]]:
         before = self.asked()
         for plan in PLANS:
             yield f"plan {plan}", self.differs(before, self.asked(subqueries=plan))
 
-    def outages(self) -> Iterator[tuple[str, Difference]]:
+    def outages(self) -> Iterator[tuple[str, AnswerDifference]]:
         """The LLM, the embedding server and the reranker fail in turn, in several ways."""
         for number in range(10):
             endpoint, status = ("chat", "embeddings", "rerank")[number % 3], (500, 503, 429, 401)[number % 4]
@@ -157,7 +158,7 @@ def test_each_single_change_is_named_as_the_cause(tmp_path: Path) -> None:
     shutil.copytree(NOTES / "en" / "queues", corpus / "queues")
     shutil.copytree(NOTES / "en" / "decisions", corpus / "decisions")
 
-    def count(cause: Cause, made: Iterable[tuple[str, Difference]]) -> None:
+    def count(cause: Cause, made: Iterable[tuple[str, AnswerDifference]]) -> None:
         for what, found in made:
             right = found.causes == (cause,) or (found.same and not found.causes)
             named[f"{cause} {'right' if right and not found.same else 'same' if right else 'WRONG'}"] += 1
@@ -168,7 +169,7 @@ def test_each_single_change_is_named_as_the_cause(tmp_path: Path) -> None:
         for client in launched(tmp_path / "data", **with_models(fake)):
             ingested(client, corpus)
             changes = Changes(client, corpus, fake)
-            parts: tuple[tuple[Cause, Callable[[], Iterable[tuple[str, Difference]]]], ...] = (
+            parts: tuple[tuple[Cause, Callable[[], Iterable[tuple[str, AnswerDifference]]]], ...] = (
                 (Cause.SETTINGS, changes.settings), (Cause.PLAN, changes.plans), (Cause.OUTAGE, changes.outages),
                 (Cause.CORPUS, changes.documents),
             )  # fmt: skip

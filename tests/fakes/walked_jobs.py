@@ -15,7 +15,7 @@ from shared.jobs.lines import NewLine, Page
 from shared.language.routing import route_by_rules
 from shared.models import Answer, Facet, JobRequest, Lane, LeafResult, LeafStatus, MergedPool, Node
 from shared.models.batch import LineRecord
-from shared.models.manifest import Manifest, Record, Run
+from shared.models.manifest import Manifest, Record, RunRecord
 from shared.models.route import Route
 
 WAITING, ADMITTED = "waiting", "admitted"
@@ -38,7 +38,7 @@ def answer(job: Job, *, partial: bool = False) -> Answer:
 
 
 def manifest(job: Job) -> Manifest:
-    return Manifest.of(Record(question=job.request.question), Run(job_id=job.id))
+    return Manifest.of(Record(question=job.request.question), RunRecord(job_id=job.id))
 
 
 def route() -> Route:

@@ -24,7 +24,7 @@ from shared.models.manifest import (
     RecordedList,
     RecordedPlan,
     RecordedResult,
-    Run,
+    RunRecord,
     SettingsUsed,
     canonical,
     rounded,
@@ -69,7 +69,7 @@ def manifest_of(job: Job, answer: Answer, settings: Settings) -> Manifest:
         releases=_releases(),
     )
     seen = [leaf.index_version for leaf in answer.leaves if leaf.index_version]
-    run = Run(
+    run = RunRecord(
         job_id=job.id,
         tenant=request.tenant,
         lane=request.lane.value,

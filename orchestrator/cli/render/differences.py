@@ -9,14 +9,14 @@ from rich.table import Table
 from rich.text import Text
 
 from orchestrator.cli.text import cited, columns, heading, pair, plain, score
-from orchestrator.records.diff import Changed, Difference, ResultChange
+from orchestrator.records.diff import AnswerDifference, Changed, ResultDifference
 
 _PARTS = 3
 _MARKS = {"came": ("+", "green"), "went": ("-", "red"), "moved": ("↕", "yellow"), "scored": ("~", "yellow")}
 
 
 @group()
-def draw_difference(found: Difference) -> Iterator[RenderableType]:
+def draw_difference(found: AnswerDifference) -> Iterator[RenderableType]:
     """Only what differs; nothing but a sentence where nothing does."""
     yield plain(f"A {found.a} · B {found.b}", "dim")
     if found.question:
@@ -75,7 +75,7 @@ def _shown(value: object) -> str:
     return str(value)
 
 
-def _results(results: Sequence[ResultChange]) -> Table:
+def _results(results: Sequence[ResultDifference]) -> Table:
     table = columns("", "A", "B", "score", "document", "because", right=("A", "B"), whole=("", "A", "B", "score"))
     for one in results:
         mark, style = _MARKS[one.how]
@@ -92,7 +92,7 @@ def _results(results: Sequence[ResultChange]) -> Table:
     return table
 
 
-def _because(one: ResultChange) -> str:
+def _because(one: ResultDifference) -> str:
     parts = [
         f"{part.name} {'-' if part.before is None else score(part.before)} → "
         f"{'-' if part.after is None else score(part.after)}"
@@ -101,7 +101,7 @@ def _because(one: ResultChange) -> str:
     return "; ".join(filter(None, (one.why, ", ".join(parts))))
 
 
-def _sentences(found: Difference) -> Iterator[RenderableType]:
+def _sentences(found: AnswerDifference) -> Iterator[RenderableType]:
     if found.sentences_went or found.sentences_came:
         yield from heading(f"Sentences ({found.sentences_kept} are the same)")
         yield from _lines(found.sentences_went, found.sentences_came)

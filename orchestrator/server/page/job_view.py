@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from orchestrator.answer_text import Block, Sentence, blocks, pieces
 from orchestrator.client import Ramify
 from orchestrator.growth import of_answer, replay
-from orchestrator.server.page.answer_text import Block, Sentence, blocks, pieces
 from orchestrator.server.page.tree_rows import TreeRow, best_hits, rows_of
 from orchestrator.server.page.words import Words
 from shared.errors import NotRunningError, RamifyError

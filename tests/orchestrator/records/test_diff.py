@@ -9,7 +9,7 @@ import pytest
 from orchestrator.cli.render.differences import draw_difference
 from orchestrator.cli.streams import console
 from orchestrator.records.causes import compared
-from orchestrator.records.diff import Difference, sentence_changes
+from orchestrator.records.diff import AnswerDifference, sentence_changes
 from shared.models import Facet, Node
 from shared.models.manifest import (
     DocumentVersion,
@@ -21,7 +21,7 @@ from shared.models.manifest import (
     RecordedLeaf,
     RecordedPlan,
     RecordedResult,
-    Run,
+    RunRecord,
     SettingsUsed,
 )
 
@@ -55,10 +55,10 @@ BASE: dict[str, Any] = {
 
 
 def manifest(index: int = 1, **changes: Any) -> Manifest:
-    return Manifest.of(Record(**{**BASE, **changes}), Run(job_id="j", index_versions=(index,)))
+    return Manifest.of(Record(**{**BASE, **changes}), RunRecord(job_id="j", index_versions=(index,)))
 
 
-def found(index: int = 1, **changes: Any) -> Difference:
+def found(index: int = 1, **changes: Any) -> AnswerDifference:
     return compared(manifest(), manifest(index, **changes))
 
 
@@ -206,4 +206,4 @@ def test_it_is_drawn_with_its_sentence_last_and_reads_back_as_json() -> None:
     assert text.rstrip().endswith("The cause is the corpus: notes/a.md was changed.")
     for part in ("notes/a.md", "bm25 9 → 2", "its document was changed", "慢"):
         assert part in text
-    assert Difference.model_validate_json(differs.model_dump_json()) == differs
+    assert AnswerDifference.model_validate_json(differs.model_dump_json()) == differs

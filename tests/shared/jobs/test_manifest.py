@@ -9,11 +9,11 @@ from shared.errors import RamifyError
 from shared.jobs import JobReader, JobStore
 from shared.jobs.keys import JobKeys
 from shared.models import JobRequest
-from shared.models.manifest import Manifest, Record, Run
+from shared.models.manifest import Manifest, Record, RunRecord
 from shared.settings import Settings
 from tests.fakes.walked_jobs import WalkedJob, answer
 
-MANIFEST = Manifest.of(Record(question="为什么队列会丢消息？", warnings=("w",)), Run(job_id="job-1"))
+MANIFEST = Manifest.of(Record(question="为什么队列会丢消息？", warnings=("w",)), RunRecord(job_id="job-1"))
 
 
 def test_given_a_job_that_ends_then_its_manifest_is_kept_as_long_as_its_answer(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from orchestrator.answer_text import Piece, blocks, pieces
 from orchestrator.growth import replay
-from orchestrator.server.page.answer_text import Piece, blocks, pieces
 from orchestrator.server.page.comparing import compared, differing
 from orchestrator.server.page.forms import form_of, request_fields
 from orchestrator.server.page.passages import marked
