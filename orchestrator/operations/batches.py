@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -42,7 +42,7 @@ class BatchId(Model):
 class ReportInput(BatchId):
     """Which lines are reported."""
 
-    state: tuple[str, ...] = Field(
+    state: tuple[Annotated[str, Field(json_schema_extra={"enum": list(_NAMES)})], ...] = Field(
         default=(), max_length=20, description="whose job is in one of these states, or ended so: failed, open ..."
     )
 

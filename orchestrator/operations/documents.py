@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -84,7 +84,7 @@ class MessageInput(SessionInput):
     """A message of a conversation. `summary`: it sums up what was said before."""
 
     text: str = Field(min_length=1, max_length=MAX_MESSAGE_CHARS)
-    role: str = Field(default="user", max_length=20, description="whose: user, assistant, system or tool")
+    role: Literal["user", "assistant", "system", "tool"] = Field(default="user", description="whose")
     summary: bool = False
 
 

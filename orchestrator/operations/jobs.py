@@ -12,7 +12,7 @@ from orchestrator.client import Ramify
 from orchestrator.growth import Growth, LeafView
 from orchestrator.operations.operation import HttpRoute, Operation
 from orchestrator.retry import Retried, job_or_batch
-from shared.errors import InputError
+from shared.jobs.job_list import STATES
 from shared.models import Answer, BatchStatus, JobRequest, JobStatus, Node
 from shared.models.base import Model
 from shared.models.degraded import OnOutage
@@ -61,12 +61,17 @@ class JobsInput(Model):
     """Which jobs are listed."""
 
     limit: Limit = Field(default=20, description="how many")
-    state: tuple[str, ...] = Field(
+    state: tuple[Annotated[str, Field(json_schema_extra={"enum": list(STATES)})], ...] = Field(
         default=(), max_length=20, description="in one of these states, or ended so: failed, degraded, open ..."
     )
     batch: Id | None = Field(default=None, description="the jobs that answer this batch's lines")
     degraded: bool | None = Field(default=None, description="only answers made without something, or none such")
-    stale: bool = Field(default=False, description="only answers whose documents have changed, stale for longest first")
+
+
+class StaleInput(Model):
+    """How many stale answers are listed."""
+
+    limit: Limit = Field(default=20, description="how many")
 
 
 class Jobs(Model):
@@ -152,12 +157,12 @@ def _ingest_report(client: Ramify, given: JobId) -> IngestResult:
 
 
 def _jobs(client: Ramify, given: JobsInput) -> Jobs:
-    if given.stale:
-        if given.state or given.batch or given.degraded is not None:
-            raise InputError("stale", given.stale, "state, batch or degraded stand beside it: give it alone")
-        return Jobs(jobs=tuple(client.stale_jobs(given.limit)))
     found = client.jobs(given.limit, state=given.state, batch=given.batch, degraded=given.degraded)
     return Jobs(jobs=tuple(found), cut=found.cut)
+
+
+def _stale_jobs(client: Ramify, given: StaleInput) -> Jobs:
+    return Jobs(jobs=tuple(client.stale_jobs(given.limit)))
 
 
 def _tree(client: Ramify, given: JobId) -> JobTree:
@@ -258,6 +263,9 @@ OPERATIONS: tuple[Operation[Any], ...] = (
     Operation(
         "refresh", JobOrBatchId, Retried, _refresh, Scope.ASK, command="refresh", idempotent=False, long=True,
         routes=_of_both("POST", "/refresh", (Retried, Retried), status=202),
+    ),
+    Operation(
+        "stale_jobs", StaleInput, Jobs, _stale_jobs, command="jobs", routes=(HttpRoute("GET", "/v1/stale-answers"),)
     ),
     Operation(
         "refresh_stale", Nothing, Retried, _refresh_stale, Scope.ASK, command="refresh", idempotent=False, long=True,

@@ -28,6 +28,7 @@ from orchestrator.server.entrance import Entrance
 from orchestrator.server.events import routes as event_routes
 from orchestrator.server.events.accounts import BatchWatch
 from orchestrator.server.events.hub import KEEPALIVE_S, EventHub
+from orchestrator.server.openapi import described
 from orchestrator.server.page.router import page_router
 from shared.settings import Settings
 
@@ -108,27 +109,8 @@ def make_app(settings: Settings, client: Ramify | None = None) -> FastAPI:
     app.include_router(page_router())
     if mcp:
         app.router.routes.append(Route(mcp.path, mcp, include_in_schema=False))
-    app.openapi = lambda: _described(app)  # type: ignore[method-assign]
+    app.openapi = lambda: described(app, OPERATIONS.values(), settings.strategies)  # type: ignore[method-assign]
     return app
-
-
-def _described(app: FastAPI) -> dict[str, Any]:
-    """The OpenAPI document, with the schema of problems that all routes refer to."""
-    if app.openapi_schema is None:
-        document = FastAPI.openapi(app)
-        schemas = document.setdefault("components", {}).setdefault("schemas", {})
-        schemas["Problem"] = routes.PROBLEM_SCHEMA
-        schemas |= _BY_HAND.get("$defs", {})
-        for unused in ("HTTPValidationError", "ValidationError"):
-            schemas.pop(unused, None)
-        for operation in OPERATIONS.values():
-            for route in operation.routes:
-                if route.by_hand:
-                    told = {"summary": operation.description, "description": operation.description}
-                    by_hand = document["paths"][route.path.replace(":path", "")][route.method.lower()]
-                    by_hand.update({**told, "x-scope": operation.scope.value})
-        app.openapi_schema = document
-    return app.openapi_schema
 
 
 def _mcp(client: Ramify, settings: Settings) -> McpPath | None:

@@ -112,9 +112,7 @@ class _WholeBatch:
 
     def __call__(self, body: PulledBody) -> BatchTaken:
         lines, beside = json_lines(body.read_whole())
-        key = beside.get("idempotency_key", self._key)
-        if self._key not in {None, key}:
-            raise InputError("Idempotency-Key", self._key, "the body has another one: give one of the two")
+        key = self._key or beside.get("idempotency_key")
         own = {**beside, "questions": (), "idempotency_key": key}
         given = _checked({**self._given.model_dump(exclude_defaults=True), **own}, BatchInput)
         return BatchPost(self._client, given, key).take(lines)

@@ -11,6 +11,7 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from pydantic import Field
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 
 from shared.errors import (
     BatchCancelledError,
@@ -144,13 +145,26 @@ async def _on_invalid(_: Request, error: Exception) -> Response:
     return respond(problem_of(field_fault({**fault, "loc": tuple(where) or (place,)})))
 
 
-async def _on_http(_: Request, error: Exception) -> Response:
+async def _on_http(request: Request, error: Exception) -> Response:
     """What the framework raises itself: no such path, no such method, a body that cannot be read."""
     if not isinstance(error, HTTPException):
         raise error
     phrase = HTTPStatus(error.status_code).phrase
     said = _SENTENCES.get(error.status_code) or (error.detail if error.detail != phrase else phrase.lower())
-    return refuse(error.status_code, said, error.headers)
+    headers = dict(error.headers or {})
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        headers["Allow"] = ", ".join(_methods(request))
+    return refuse(error.status_code, said, headers)
+
+
+def _methods(request: Request) -> list[str]:
+    """The methods of all routes of a path: each of them knows its own alone."""
+    found = set[str]()
+    for route in request.app.routes:
+        matched, _ = route.matches(request.scope)
+        if matched is not Match.NONE:
+            found |= getattr(route, "methods", None) or set()
+    return sorted(found)
 
 
 async def _on_unforeseen(*_: object) -> Response:

@@ -19,8 +19,8 @@ from orchestrator.access.caller import Caller, Scope
 from orchestrator.access.dependency import caller_with
 from orchestrator.client import Ramify
 from orchestrator.operations.operation import HttpRoute, Operation
-from orchestrator.server.problems import MEDIA_TYPE, Problem
-from shared.errors import InputError, TooManyRequestsError
+from orchestrator.server.problems import MEDIA_TYPE
+from shared.errors import TooManyRequestsError
 from shared.models.base import Model
 from shared.models.server_path import FOR_OTHERS
 
@@ -81,7 +81,6 @@ def _add(router: APIRouter, operation: Operation[Any], route: HttpRoute, number:
         summary=operation.description,
         response_model=None if operation.rows else output,
         responses=responses_of(route) | (_lines_of(output) if operation.rows else {}),
-        openapi_extra={"x-scope": operation.scope.value},
         tags=[route.path.split("/")[2]],
     )
 
@@ -154,12 +153,10 @@ def _given(
     headed: Mapping[str, str],
     fixed: Mapping[str, Any],
 ) -> Model:
-    """The operation's input. Raises: InputError where a header and the body say different things."""
+    """The operation's input. What a header says goes before what the body says."""
     given = {name: getattr(options, name) for name in options.model_fields_set} if options else {}
-    for name, header in headed.items():
+    for name in headed:
         value = parts.get(f"header_{name}")
-        if value is not None and given.get(name, value) != value:
-            raise InputError(header, value, f"the body has another {name}: give one of the two")
         given |= {} if value is None else {name: value}
     own = {name: value for name, value in parts.items() if not name.startswith("header_")}
     return taken(**{**given, **own, **fixed})
@@ -196,6 +193,3 @@ def streamed(rows: Iterable[BaseModel], context: Any = None) -> Response:
             page = list(islice(rows, _ROWS))
 
     return StreamingResponse(chain(pages()), media_type=JSON_LINES)
-
-
-PROBLEM_SCHEMA = Problem.model_json_schema()

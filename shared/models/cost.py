@@ -40,7 +40,9 @@ class Budget(Model):
 
     max_calls: int | None = Field(default=None, ge=0, le=1_000_000_000)
     max_tokens: int | None = Field(default=None, ge=0, le=1_000_000_000_000)
-    max_seconds: float | None = Field(default=None, le=86_400, allow_inf_nan=False)
+    max_seconds: float | None = Field(
+        default=None, le=86_400, allow_inf_nan=False, json_schema_extra={"exclusiveMinimum": 0}
+    )
     max_cost: float | None = Field(default=None, ge=0, le=1_000_000, allow_inf_nan=False)
 
     @field_validator("max_seconds")

@@ -31,7 +31,13 @@ MAX_QUERIES = 5
 MIN_TYPED_CHARS, MAX_TYPED_CHARS = 2, 300
 _ROLES = ("user", "assistant", "system", "tool")
 #: Names that stand in keys and filters: no separators, no braces, no white space, nothing that is not seen.
-Name = Annotated[str, Field(pattern=r"^[\w.\-&&[^\u200c\u200d]]{1,64}$")]
+Name = Annotated[
+    str,
+    Field(
+        pattern=r"^[\w.\-&&[^\u200c\u200d]]{1,64}$",
+        json_schema_extra={"pattern": r"^[\w.\-]{1,64}$"},  # sets are cut in Rust's syntax alone
+    ),
+]
 #: The name of a wall is ASCII: no two of them look the same.
 TenantName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.\-]{1,64}$")]
 #: A value to filter by. Without a bound pydantic lets half a surrogate pair through, which no JSON can hold.
@@ -48,7 +54,11 @@ def _as_symbol(given: str) -> str:
 
 
 #: A name in code, bare or dotted.
-Symbol = Annotated[str, Field(max_length=300), AfterValidator(_as_symbol)]
+Symbol = Annotated[
+    str, Field(max_length=300, json_schema_extra={"pattern": r"^[\w$]+(\.[\w$]+)*$"}), AfterValidator(_as_symbol)
+]
+#: Of texts, as JSON Schema says it: more than white space, and no control characters.
+_WRITTEN: dict[str, Any] = {"pattern": r"^[ \t\n\r]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]*$"}
 #: Hops of a two-pass search.
 EdgeDepth = Annotated[int, Field(ge=1, le=2)]
 
@@ -56,7 +66,7 @@ EdgeDepth = Annotated[int, Field(ge=1, le=2)]
 class ChatMessage(Model):
     """One message of a conversation. `role` is whose: user, assistant, system or tool."""
 
-    role: str
+    role: str = Field(json_schema_extra={"enum": list(_ROLES)})
     content: str = Field(max_length=MAX_MESSAGE_CHARS)
 
     @field_validator("role")
@@ -174,9 +184,11 @@ class PlanEntry(Model):
     `depends_on` are those that it waits for, `under` is the one that it refines: that is not searched itself.
     """
 
-    query: str = Field(min_length=1, max_length=MAX_QUESTION_CHARS)
+    query: str = Field(min_length=1, max_length=MAX_QUESTION_CHARS, json_schema_extra={"pattern": r"\S"})
     depends_on: tuple[int, ...] = Field(default=(), max_length=MAX_ENTRIES)
-    dimension: Facet = Facet.CORE
+    dimension: Facet = Field(
+        default=Facet.CORE, json_schema_extra={"enum": [facet.value for facet in Facet if facet.planned]}
+    )
     under: int | None = None
 
     @field_validator("query")
@@ -245,7 +257,7 @@ class Question(Budget):
     unless another is named.
     """
 
-    question: str = Field(min_length=1, max_length=MAX_QUESTION_CHARS)
+    question: str = Field(min_length=1, max_length=MAX_QUESTION_CHARS, json_schema_extra=_WRITTEN)
     mode: SearchMode | None = None
     strategy: Name | None = None
     explain: bool = False

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 import uvicorn
 
 from orchestrator.server.app import make_app
+from orchestrator.server.bounds import BoundedProtocol
 from shared.settings import Settings
 from tests.support.waiting import until
 
@@ -16,7 +17,11 @@ from tests.support.waiting import until
 @contextmanager
 def served(settings: Settings) -> Iterator[str]:
     """The address of Ramify's server with these settings, until the block ends."""
-    server = uvicorn.Server(uvicorn.Config(make_app(settings), port=0, ws="none", log_config=None, lifespan="on"))
+    idle_s = settings.server.idle_timeout_s
+    config = uvicorn.Config(
+        make_app(settings), port=0, http=BoundedProtocol, ws="none", log_config=None, timeout_keep_alive=idle_s
+    )
+    server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     until(lambda: server.started)

@@ -39,7 +39,8 @@ SHOWN = {"json", "tenant", "watch", "wait", "detach", "csv", "out", "width", "ye
 #: Of a command: its own name of a parameter -> the operation's.
 RENAMED = {
     "id_": "id", "early": "partial", "documents": "document", "dead_letter_ids": "dead_letter_id", "drop_": "drop",
-    "job_id": "id", "key_id": "id", "endpoint_id": "id", "delivery_ids": "id", "a": "id", "b": "other", "rate": "requests_per_minute", "scope": "scopes",
+    "job_id": "id", "key_id": "id", "endpoint_id": "id", "delivery_ids": "id",
+    "a": "id", "b": "other", "rate": "requests_per_minute", "scope": "scopes",
 } | dict.fromkeys(("after", "before", "tags", "kinds", "paths", "namespace"), "filters")  # fmt: skip
 #: What only the command has, with the reason.
 COMMAND_ONLY = {
@@ -48,6 +49,7 @@ COMMAND_ONLY = {
     ("check", "file"): "a file of claims",
     ("result", "rows"): "the operation `rows`",
     ("refresh", "stale"): "the operation `refresh_stale`",
+    ("jobs", "stale"): "the operation `stale_jobs`",
     ("dead quarantine", "drop_"): "the operation `quarantine_clear`",
     ("dead replay", "all_"): "one after the other",
     ("dead drop", "all_"): "one after the other",

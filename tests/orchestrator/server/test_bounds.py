@@ -9,17 +9,15 @@ from collections.abc import Iterator
 import pytest
 import redis
 
-from orchestrator.server.app import make_app
-from orchestrator.server.bounds import BoundedProtocol
 from shared.settings import Settings
-from tests.support.http_server import listening
+from tests.support.http_server import served
 
 
 @pytest.fixture
 def port(client: redis.Redis, settings: Settings) -> Iterator[int]:
-    own = settings.server.model_copy(update={"max_body_bytes": 20_000, "body_timeout_s": 0.3})
-    app = make_app(settings.model_copy(update={"server": own}))
-    with listening(app, http=BoundedProtocol, timeout_keep_alive=1) as address:
+    bounds = {"max_body_bytes": 20_000, "body_timeout_s": 0.3, "idle_timeout_s": 1}
+    own = settings.server.model_copy(update=bounds)
+    with served(settings.model_copy(update={"server": own})) as address:
         yield int(address.rpartition(":")[2])
 
 
