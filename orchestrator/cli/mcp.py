@@ -17,9 +17,7 @@ def mcp(ctx: typer.Context, *, tenant: options.Tenant = None) -> None:
     if find_spec("mcp") is None:
         raise RamifyError("MCP is not installed: `pip install 'ramify[mcp]'` adds what it needs")
     if sys.stdin.isatty():
-        streams.note(
-            "MCP, on stdin and stdout: a client's configuration names this command. Ctrl-C ends it."
-        )
+        streams.note("MCP, on stdin and stdout: a client's configuration names this command. Ctrl-C ends it.")
     from orchestrator.mcp.stdio import serve_stdio
 
     serve_stdio(invocation_of(ctx).settings(), tenant)

@@ -69,8 +69,8 @@ OF_DEAD_LETTER: Mapping[str, Call] = {
 }
 #: What makes something new: tested below, each with and without a tenant's name.
 REQUESTS = {
-    "delete", "find", "ingest", "ingest_changes", "open_batch", "search", "session", "start_ingest", "submit",
-    "submit_many", "upsert",
+    "delete", "find", "ingest", "ingest_changes", "open_batch", "read_question", "search", "session", "start_ingest",
+    "submit", "submit_many", "upsert",
 }  # fmt: skip
 LISTS = {"batches", "jobs", "statuses", "dead", "webhooks", "refresh_stale", "stale_jobs"}
 DEAD_LISTS = {"list", "count", "drop", "quarantined"}

@@ -39,8 +39,8 @@ SHOWN = {"json", "tenant", "watch", "wait", "detach", "csv", "out", "width", "ye
 #: Of a command: its own name of a parameter -> the operation's.
 RENAMED = {
     "id_": "id", "early": "partial", "documents": "document", "dead_letter_ids": "dead_letter_id", "drop_": "drop",
-    "job_id": "id", "key_id": "id", "endpoint_id": "id", "delivery_ids": "id",
-    "a": "id", "b": "other", "rate": "requests_per_minute", "scope": "scopes",
+    "job_id": "id", "key_id": "id", "endpoint_id": "id", "delivery_ids": "id", "a": "id", "b": "other",
+    "rate": "requests_per_minute", "scope": "scopes", "form": "format",
 } | dict.fromkeys(("after", "before", "tags", "kinds", "paths", "namespace"), "filters")  # fmt: skip
 #: What only the command has, with the reason.
 COMMAND_ONLY = {
@@ -60,7 +60,6 @@ COMMAND_ONLY = {
     ("manifest", "file"): "a file",
     ("replay", "file"): "a file",
     ("replay", "assignments"): "of this machine's own user",
-    ("diff", "file"): "a file",
 }
 #: What only the operation has, with the reason.
 OPERATION_ONLY = {
