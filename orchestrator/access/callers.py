@@ -48,7 +48,8 @@ class Callers:
     def __init__(self, client: Redis, settings: Settings) -> None:
         self._settings = settings
         self.keys, self.logins = KeyStore(client, settings), Logins(client, settings)
-        self.needs_key = keys_are_needed(settings)
+        self._why = why_keys(settings)
+        self.needs_key = self._why is not None
 
     def find(self, given: Presented) -> Known:
         """Who calls. Raises: UnknownCallerError, NotAllowedError, TooManyRequestsError."""
@@ -91,15 +92,19 @@ class Callers:
     def check_start(self) -> None:
         """Raises: SettingsError where callers need a key and there is none."""
         with reachable(self._settings):
-            if self.needs_key and not self.keys.any_active():
-                fix = "there is no API key: make one with `ramify keys create`, or listen on 127.0.0.1 alone"
-                raise SettingsError("server.host", self._settings.server.host, fix)
+            if self._why and not self.keys.any_active():
+                fix = "there is no API key yet: make one with `ramify keys create`, or serve 127.0.0.1 and its names alone"
+                raise SettingsError(*self._why, fix)
 
 
-def keys_are_needed(settings: Settings) -> bool:
-    """True unless the server listens on loopback and answers to names of this machine only."""
+def why_keys(settings: Settings) -> tuple[str, object] | None:
+    """The setting for which callers need a key, and its value; None where the server is for this machine alone."""
     server = settings.server
-    return settings.keys.required or not all(map(is_loopback, (server.host, *server.hosts)))
+    if not is_loopback(server.host):
+        return "server.host", server.host
+    if not all(map(is_loopback, server.hosts)):
+        return "server.hosts", list(server.hosts)
+    return ("keys.required", True) if settings.keys.required else None
 
 
 def _same(given: str, kept: str) -> bool:

@@ -121,7 +121,7 @@ def redeliver(
 
 
 @webhooks.command(help=description("webhooks_secret"))
-def secret(ctx: typer.Context, *, tenant: options.OfTenant = None, json: options.Json = False) -> None:
+def secret(ctx: typer.Context, *, tenant: options.Tenant = None, json: options.Json = False) -> None:
     """Print it on stdout, and nothing else."""
     from orchestrator.operations.webhooks import SECRET
 
@@ -130,12 +130,12 @@ def secret(ctx: typer.Context, *, tenant: options.OfTenant = None, json: options
         streams.document(made)
         return
     typer.echo(made.secret)
-    streams.note(f"signs what goes to URLs that requests of {made.tenant or 'all tenants'} name; it is shown this once")
+    streams.note(f"signs what goes to URLs that requests of the tenant {made.tenant} name; it is shown this once")
 
 
 def _run(ctx: typer.Context, operation: Operation[Any], tenant: str | None, **given: Any) -> Any:
     with invocation_of(ctx).client() as client:
-        return operation.ask(client, {**given, "tenant": tenant})
+        return operation.ask(client, {**given, **({} if tenant is None else {"tenant": tenant})})
 
 
 def _say(done: Any, sentence: str, *, as_json: bool, lines: bool = False) -> None:

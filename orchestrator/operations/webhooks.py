@@ -14,6 +14,7 @@ from shared.jobs import reachable
 from shared.models.base import Model
 from shared.models.request import TenantName
 from shared.models.webhook import WebhookDelivery, WebhookEndpoint, WebhookEvent, WebhookUrl
+from shared.tenants import DEFAULT_TENANT
 
 _Id = Annotated[str, Field(min_length=1, max_length=100)]
 _Tenant = Annotated[TenantName | None, Field(description="whose jobs it hears of; none: everybody's")]
@@ -69,16 +70,21 @@ class DeliveryId(OfTenant):
     id: _Id = Field(description="of a delivery, as its header webhook-id has it")
 
 
+class SecretInput(Model):
+    """Whose requests name the URLs."""
+
+    tenant: TenantName = DEFAULT_TENANT
+
+
 class SecretShown(Model):
     """The secret that signs what goes to the URLs that requests name. It is told this once."""
 
-    tenant: str | None
+    tenant: str
     secret: str
 
 
 def _of(client: Ramify, given: OfTenant) -> Webhooks:
-    """A client that is bound to a tenant stays in it."""
-    return (client.for_tenant(given.tenant) if client.tenant is None else client).webhooks
+    return client.for_tenant(given.tenant).webhooks
 
 
 def _add(client: Ramify, given: NewEndpointInput) -> EndpointShown:
@@ -112,9 +118,10 @@ def _redeliver(client: Ramify, given: DeliveryId) -> WebhookDelivery:
         return _of(client, given).redeliver(given.id)
 
 
-def _secret(client: Ramify, given: OfTenant) -> SecretShown:
+def _secret(client: Ramify, given: SecretInput) -> SecretShown:
     with reachable(client.settings):
-        return SecretShown(tenant=given.tenant, secret=_of(client, given).new_secret().get_secret_value())
+        secret = client.for_tenant(given.tenant).webhooks.new_secret()
+    return SecretShown(tenant=given.tenant, secret=secret.get_secret_value())
 
 
 _ADMIN = Scope.ADMIN
@@ -143,7 +150,7 @@ REDELIVER = Operation(
     idempotent=False, routes=(HttpRoute("POST", "/v1/deliveries/{id}/redeliver", 202),),
 )  # fmt: skip
 SECRET = Operation(
-    "webhooks_secret", OfTenant, SecretShown, _secret, _ADMIN, command="webhooks secret", idempotent=False,
+    "webhooks_secret", SecretInput, SecretShown, _secret, _ADMIN, command="webhooks secret", idempotent=False,
     routes=(HttpRoute("POST", "/v1/webhooks/secret", 201),),
 )  # fmt: skip
 OPERATIONS: tuple[Operation[Any], ...] = (ADD, LIST, REMOVE, ENABLE, DELIVERIES, REDELIVER, SECRET)

@@ -18,6 +18,7 @@ from shared.jobs.keys import WebhookKeys
 from shared.jobs.scripts import Scripts
 from shared.models.webhook import DeliveryState, WebhookDelivery, WebhookEndpoint, WebhookEvent, webhook_url
 from shared.settings import Settings
+from shared.tenants import DEFAULT_TENANT
 
 #: Stands for the tenant of what is the operator's.
 OPERATOR = "*"
@@ -109,15 +110,16 @@ class Webhooks:
     def check_named(self, url: str) -> None:
         """Whether a request may name this URL. Raises: InputError."""
         check_url(webhook_url(url), self._settings.webhooks)
-        if not self._client.hexists(WebhookKeys.secrets, self._tenant or OPERATOR):
-            of = f" --tenant {self._tenant}" if self._tenant else ""
+        tenant = self._tenant or DEFAULT_TENANT
+        if not self._client.hexists(WebhookKeys.secrets, tenant):
+            of = "" if tenant == DEFAULT_TENANT else f" --tenant {tenant}"
             fix = f"there is no secret to sign with: `ramify webhooks secret{of}` makes one for your receiver"
             raise InputError("webhook", url, fix)
 
     def new_secret(self) -> SecretStr:
         """A new secret for what goes to URLs that requests of the tenant name. It is told once; the old one ends."""
         secret = _new_secret()
-        self._client.hset(WebhookKeys.secrets, self._tenant or OPERATOR, secret)
+        self._client.hset(WebhookKeys.secrets, self._tenant or DEFAULT_TENANT, secret)
         return SecretStr(secret)
 
     def deliveries(self, limit: int = 20, endpoint_id: str | None = None) -> list[WebhookDelivery]:

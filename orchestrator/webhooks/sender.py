@@ -30,6 +30,7 @@ from shared.jobs.keys import BatchKeys, JobKeys, WebhookKeys
 from shared.jobs.scripts import Scripts
 from shared.models import BatchStatus, JobStatus
 from shared.models.webhook import WebhookEvent
+from shared.tenants import DEFAULT_TENANT
 
 log = logging.getLogger("ramify.webhooks")
 #: Seconds between two looks for what has ended.
@@ -116,14 +117,14 @@ class Sender:
         tail = f",{json.dumps(payload, ensure_ascii=True)[1:]}"
         for target, owner, url in self._targets(event, tenant, named):
             made_of = f"{event} {subject} {target}"
-            delivery_id = f"msg_{hashlib.sha256(made_of.encode()).hexdigest()[:32]}"
+            delivery_id = f"msg_{hashlib.sha256(made_of.encode()).hexdigest()[:24]}"
             yield [delivery_id, target, owner, url, event.value, subject, '{"number":', tail]
 
     def _targets(self, event: WebhookEvent, tenant: str | None, named: object) -> Iterable[tuple[str, str, str]]:
         """(target, whose it is, URL): the URL that the request names, and the endpoints that want to hear of it."""
         owners = [OPERATOR, *([tenant] if tenant else [])]
         if named:
-            owner, url = owners[-1], text(named)
+            owner, url = tenant or DEFAULT_TENANT, text(named)
             yield f"url_{hashlib.sha256(f'{owner} {url}'.encode()).hexdigest()[:32]}", owner, url
         for owner in owners:
             for endpoint, events in self._client.hgetall(WebhookKeys.wanted + owner).items():

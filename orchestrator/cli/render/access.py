@@ -7,8 +7,11 @@ from collections.abc import Sequence
 from rich.console import RenderableType
 
 from orchestrator.access.keys import ApiKey
-from orchestrator.cli.text import columns, plain, when
-from shared.models.webhook import WebhookDelivery, WebhookEndpoint
+from orchestrator.cli.text import columns, plain, snippet, when
+from shared.models.webhook import WebhookDelivery, WebhookEndpoint, WebhookEvent
+
+#: Characters of a URL that are shown.
+_URL = 60
 
 
 def draw_keys(keys: Sequence[ApiKey], now: float) -> RenderableType:
@@ -33,14 +36,19 @@ def _state(key: ApiKey, now: float) -> str:
 
 def draw_endpoints(endpoints: Sequence[WebhookEndpoint]) -> RenderableType:
     """One line an endpoint."""
-    table = columns("id", "tenant", "url", "events", "delivered", "failed", "waiting", "state", whole=("id",))
+    table = columns("id", "tenant", "url", "events", "tries", "waiting", "state", whole=("id",))
     for one in endpoints:
         failing = f"failing since {when(one.failing_since)}" if one.failing_since else "on"
         table.add_row(
-            one.id, plain(one.tenant or "all"), plain(one.url), ", ".join(one.events), f"{one.delivered:,}",
-            f"{one.failed:,}", f"{one.waiting:,}", plain(f"off: {one.off}" if one.off else failing),
+            one.id, plain(one.tenant or "all"), snippet(one.url, _URL), _events(one),
+            f"{one.delivered:,} taken, {one.failed:,} failed", f"{one.waiting:,}",
+            plain(f"off: {one.off}" if one.off else failing),
         )  # fmt: skip
     return table
+
+
+def _events(endpoint: WebhookEndpoint) -> str:
+    return "all" if len(endpoint.events) == len(WebhookEvent) else ", ".join(endpoint.events)
 
 
 def draw_deliveries(deliveries: Sequence[WebhookDelivery]) -> RenderableType:
@@ -49,7 +57,7 @@ def draw_deliveries(deliveries: Sequence[WebhookDelivery]) -> RenderableType:
     for one in deliveries:
         why = f": {one.error}" if one.error else ""
         table.add_row(
-            one.id, when(one.created_at), one.event.value, plain(one.subject), plain(one.endpoint or one.url),
+            one.id, when(one.created_at), one.event.value, plain(one.subject), snippet(one.endpoint or one.url, _URL),
             str(one.tries), plain(f"{one.state.value}{why}"),
         )  # fmt: skip
     return table

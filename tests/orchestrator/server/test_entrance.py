@@ -309,7 +309,7 @@ def test_no_key_and_no_cookie_stands_in_logs_metrics_or_errors(
 def test_beyond_loopback_it_starts_with_a_key_alone(client: redis.Redis, settings: Settings) -> None:
     own = settings.server.model_copy(update={"host": "0.0.0.0"})  # noqa: S104
     callers = Callers(client, settings.model_copy(update={"server": own}))
-    with pytest.raises(SettingsError, match="there is no API key: make one with `ramify keys create`"):
+    with pytest.raises(SettingsError, match="there is no API key yet: make one with `ramify keys create`"):
         callers.check_start()
     made = callers.keys.create("acme")
     callers.check_start()
