@@ -93,7 +93,7 @@ class Callers:
         """Raises: SettingsError where callers need a key and there is none."""
         with reachable(self._settings):
             if self._why and not self.keys.any_active():
-                fix = "there is no API key yet: make one with `ramify keys create`, or serve 127.0.0.1 and its names alone"
+                fix = "there is no API key yet: make one with `ramify keys create`, or serve this machine alone"
                 raise SettingsError(*self._why, fix)
 
 

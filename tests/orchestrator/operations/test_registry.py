@@ -70,7 +70,7 @@ OPERATION_ONLY = {
     ("batch", "budget"): "the command has them as flags, --batch-max-calls and so on",
     ("batch", "name"): "the command has the file's name",
     ("batch", "idempotency_key"): "the command goes on with --resume",
-    ("batch", "webhook"): "who types waits; programs are called back",
+    ("batch", "webhook"): "the command has it as --notify-url",
 }
 
 
