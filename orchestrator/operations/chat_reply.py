@@ -16,6 +16,7 @@ from shared.uri import SCHEME, quoted
 #: Characters of one piece of a streamed answer.
 _PIECE = 80
 _MARK = re.compile(r"\[(\d{1,4})\]")
+_SOURCE_LINE = re.compile(r"^- \[\d{1,4}\] (.*?)(?: — .*)?$", re.MULTILINE)
 #: As many words as fit into a piece, else a part of one long word (Chinese has no blanks); never a part of a mark.
 _PIECES = re.compile(rf"(?:\S{{1,{_PIECE}}}(?:\s+|$)){{1,12}}|(?:\[\d{{1,4}}\]|[^\[]|\[){{1,{_PIECE // 2}}}", re.DOTALL)
 #: Results that are named where nothing was written.
@@ -166,8 +167,13 @@ def _citation(mark: re.Match[str], citation: Citation, namespace: str) -> UrlCit
 
 
 def _sources(answer: Answer, question: str) -> str:
-    lines = [f"{one.number}. {_source(one)}" for one in answer.summary.citations]
+    lines = [f"- [{one.number}] {_source(one)}" for one in answer.summary.citations]
     return f"\n\n{reader_sentence('sources', question)}:\n" + "\n".join(lines) if lines else ""
+
+
+def listed(text: str) -> str:
+    """A message that was made here, its sources as a list of titles: "the second one" counts in them."""
+    return _SOURCE_LINE.sub(r"1. \1", text)
 
 
 def _source(citation: Citation) -> str:

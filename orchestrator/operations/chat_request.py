@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import ConfigDict, Field
 
+from orchestrator.operations.chat_reply import listed
 from shared.errors import InputError, NotFoundError
 from shared.models import MAX_QUESTION_CHARS, Lane
 from shared.models.base import Model
@@ -91,7 +92,7 @@ def asked(given: ChatRequest, strategies: Collection[str]) -> Asked:
         fix = f"a question may have {MAX_QUESTION_CHARS} characters: put longer texts into the corpus"
         raise InputError(f"messages[{last}].content", f"{len(question)} characters", fix)
     before = tuple(
-        ChatMessage(role=turn.role, content=text[:MAX_MESSAGE_CHARS])
+        ChatMessage(role=turn.role, content=(listed(text) if turn.role == "assistant" else text)[:MAX_MESSAGE_CHARS])
         for turn, text in zip(given.messages[:last], texts, strict=False)
         if turn.role in {"user", "assistant"} and text.strip()
     )

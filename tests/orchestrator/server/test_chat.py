@@ -100,7 +100,7 @@ def test_an_answer_comes_with_its_sources_and_what_it_cost(chat: openai.OpenAI, 
     found = ask(chat, "Why do retries need keys?")
     message = found.choices[0].message
     assert message.content.startswith(TEXT)
-    sources = "\n\nSources:\n1. Idempotency keys — notes/idempotency keys.md\n2. 队列 — notes/队列.pdf, p. 3"
+    sources = "\n\nSources:\n- [1] Idempotency keys — notes/idempotency keys.md\n- [2] 队列 — notes/队列.pdf, p. 3"
     assert message.content == TEXT + sources
     check_annotations(message.content, [one.model_dump() for one in message.annotations])
     assert (found.usage.prompt_tokens, found.usage.completion_tokens, found.usage.total_tokens) == (120, 30, 150)
@@ -110,7 +110,7 @@ def test_an_answer_comes_with_its_sources_and_what_it_cost(chat: openai.OpenAI, 
 
 
 def test_a_chinese_question_has_chinese_words_around_its_answer(chat: openai.OpenAI, pools: Pools):
-    assert "\n\n来源:\n1. " in ask(chat, "为什么重试需要幂等键？").choices[0].message.content.replace("：", ":")
+    assert "\n\n来源:\n- [1] " in ask(chat, "为什么重试需要幂等键？").choices[0].message.content.replace("：", ":")
     assert "不需要查资料" in ask(chat, "谢谢！").choices[0].message.content
 
 
@@ -175,8 +175,9 @@ def test_what_was_said_before_is_read(chat: openai.OpenAI, pools: Pools, monkeyp
         return SessionIntent(queries=queries, standalone="How do leases end?", reason="Nothing.", cost=cost)
 
     monkeypatch.setattr(Ramify, "read_question", follow_up)
-    found = ask(chat, "Locks?", "1. Locks\n2. Leases", "And the second one?")
-    assert read == [("And the second one?", ["Locks?", "1. Locks\n2. Leases"])]
+    said = "They end [2].\n\nSources:\n- [2] Locks — notes/locks.md\n- [5] Leases — notes/l.md, p. 3"
+    found = ask(chat, "Locks?", said, "And the second one?")
+    assert read == [("And the second one?", ["Locks?", "They end [2].\n\nSources:\n1. Locks\n1. Leases"])]
     assert (found.ramify["question"], found.usage.prompt_tokens) == ("How do leases end?", 127)
     none = ask(chat, "Locks?", "x", "Something else")
     assert (none.choices[0].message.content, none.ramify["job_id"], none.usage.prompt_tokens) == ("Nothing.", None, 7)
