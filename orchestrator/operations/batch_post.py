@@ -29,8 +29,8 @@ from shared.settings.faults import json_fault
 
 #: Rejected lines that a response lists; the report of the batch has all.
 MOST_REJECTS = 100
-#: Lines without a question that are read before there is a batch.
-_LOOKED_AT = 1_000
+#: Lines without a question that are read before there is a batch, and that one post may have.
+_LOOKED_AT, _MOST_USELESS = 1_000, 100_000
 _NO_DEFAULTS = {"question", "idempotency_key", "plan", "subqueries", "typed"}
 
 
@@ -125,7 +125,7 @@ class BatchPost:
         BatchCancelledError, FullBatchError.
         """
         self.given.check(self.client)
-        lines = _with_question(read_questions(raw_lines, self.given.options, self.client.tenant))
+        lines = _with_question(_few_useless(read_questions(raw_lines, self.given.options, self.client.tenant)))
         source = BatchSource(name=self.given.name, defaults=self.given.options, options={"posted": True})
         batch_id = self.client.open_batch(self.given.budget, source, self.given.webhook, idempotency_key=self.key)
         before = self.client.resume_batch(batch_id)
@@ -161,6 +161,17 @@ class BatchPost:
             rejects_left_out=self._refused - len(self._rejects),
             warning=warning,
         )
+
+
+def _few_useless(lines: Iterator[BatchLine]) -> Iterator[BatchLine]:
+    """The same lines. Raises: InputError behind too many that are no question: some bytes of gzip are millions."""
+    useless = 0
+    for line in lines:
+        useless += line.request is None
+        if useless > _MOST_USELESS:
+            fix = f"{_MOST_USELESS:,} of the lines before it are blank or no question: send others"
+            raise InputError("body", f"line {line.number}", fix)
+        yield line
 
 
 def _with_question(lines: Iterator[BatchLine]) -> Iterator[BatchLine]:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from orchestrator.client import Ramify
+from orchestrator.operations import batch_post
 from orchestrator.operations.batch_post import (
     MOST_REJECTS,
     BatchOptions,
@@ -112,6 +113,14 @@ def test_options_that_no_line_could_take_make_no_batch(ramify: Ramify, options: 
     with pytest.raises(InputError):
         post(ramify, questions(0, 1), options=options)
     assert ramify.batches() == []
+
+
+def test_lines_that_are_no_question_have_a_bound(ramify: Ramify, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batch_post, "_MOST_USELESS", 300)
+    assert post(ramify, [b"why?\n", *[b"\n"] * 300]).blank == 300
+    with pytest.raises(InputError, match="line 302"):
+        post(ramify, [b"why?\n", *[b"\n", b"[\n"] * 200], "k")
+    assert ramify.batches()[0].closed_at is None
 
 
 def test_an_array_is_as_its_lines(ramify: Ramify) -> None:
