@@ -9,6 +9,7 @@ app = make_app(
     include=(
         "orchestrator.tasks",
         "orchestrator.reaper.loop",
+        "orchestrator.standing.loop",
     ),
 )
 share(settings_of(app))

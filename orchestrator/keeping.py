@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import islice
+from typing import Any
 
+from orchestrator.intake import QuestionInput, as_request
 from orchestrator.places import Places
 from orchestrator.refresh import Refreshing
 from orchestrator.retry import Retried, Retrying, checked_changes, job_or_batch
+from orchestrator.standing.questions import StandingQuestions
 from orchestrator.submitting import Submitter
 from shared.jobs import JobReader, JobStore, reachable
 from shared.jobs.endings import Again
 from shared.jobs.job_list import JobList
 from shared.jobs.tenant_scope import TenantScope
 from shared.models.degraded import OnOutage
+from shared.models.standing import Notify, StandingQuestion
 from shared.settings import Settings
 from shared.tenants import bound_tenant
 
@@ -65,6 +70,27 @@ class Keeping:
         """The same of all stale answers of a tenant, as a new batch. Raises: InputError, LaneFullError."""
         with reachable(self.settings), self._places.take() as place:
             return place.of(Refreshing(self._jobs, self._submitter).of_tenant(bound_tenant(self.tenant, tenant)))
+
+    @property
+    def standing(self) -> StandingQuestions:
+        """Standing questions: `add`, `all`, `get`, `notices`, `remove`."""
+        return StandingQuestions(self._jobs.client, self.settings, self.tenant)
+
+    def watch(
+        self,
+        question: QuestionInput,
+        *,
+        every_s: float | None = None,
+        notify: Notify | Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> StandingQuestion:
+        """Keep a question that is asked again when the corpus changes what its answer rests on, or every so often.
+
+        `notify`: how it is told when what it cites changes. `options` are fields of JobRequest. Raises: InputError.
+        """
+        request = self._submitter.checked(as_request(question, options, self.tenant))
+        with reachable(self.settings):
+            return self.standing.add(request, every_s=every_s, notify=notify)
 
     def stale_jobs(self, limit: int = 20, *, tenant: str | None = None) -> JobList:
         """The stale answers of a tenant, the one that has been stale for longest first."""

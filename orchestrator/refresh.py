@@ -37,7 +37,7 @@ class Refreshing(Retrying):
 
         Raises: NotFoundError, InputError where nothing has changed or it is refreshed already, LaneFullError.
         """
-        return super().job(self._newest([job_id])[job_id], tenant)
+        return super().job(self.newest([job_id])[job_id], tenant)
 
     def of_tenant(self, tenant: str) -> Retried:
         """A new batch of all stale answers of a tenant. Raises: InputError where there is none, LaneFullError."""
@@ -53,7 +53,7 @@ class Refreshing(Retrying):
     def stale(self, tenant: str) -> Iterator[str]:
         """Ids of the tenant's stale answers, of each chain the newest; what is gone is taken off the list."""
         for page in pages(self._stale.of_tenant(tenant, MOST)):
-            newest = self._newest(page)
+            newest = self.newest(page)
             found = self._jobs.retries.read(newest.values())
             gone = [one for one, last in newest.items() if one != last or last not in found or not found[last].stale]
             self._stale.forget(tenant, gone)
@@ -74,7 +74,7 @@ class Refreshing(Retrying):
 
     def _to_refresh(self, lines: Sequence[LineRecord]) -> Iterator[tuple[LineRecord, EndedJob, JobRequest]]:
         """Of each line the newest answer, where that is stale and not refreshed now."""
-        newest = self._newest([line.job_id for line in lines if line.job_id])
+        newest = self.newest([line.job_id for line in lines if line.job_id])
         of_line = {newest[line.job_id]: line for line in lines if line.job_id}
         olds = {old.job_id: old for old in self._jobs.retries.read(of_line).values() if self._wanted(old)}
         newer = self._newer(list(olds.values()))
@@ -83,7 +83,7 @@ class Refreshing(Retrying):
             if request is not None and (again is None or not again.open):
                 yield of_line[job_id], old, request
 
-    def _newest(self, job_ids: Collection[str]) -> dict[str, str]:
+    def newest(self, job_ids: Collection[str]) -> dict[str, str]:
         """Each of these jobs -> the last one of its chain that has an answer; itself where nothing follows it."""
         last = {job_id: job_id for job_id in job_ids}
         for _ in range(_MAX_CHAIN):

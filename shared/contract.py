@@ -65,6 +65,7 @@ class TaskName(StrEnum):
     INDEX_DOCUMENTS = "index.documents"
     INDEX_FINISH = "index.finish"
     INDEX_REMOVE = "index.remove"
+    INDEX_CHECK = "index.check"
 
     @property
     def queue(self) -> Queue:

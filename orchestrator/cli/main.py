@@ -35,6 +35,7 @@ from orchestrator.cli import (
     serve,
     stack,
     streams,
+    watch,
     webhooks,
 )
 from orchestrator.cli.invocation import Invocation, invocation_of, parse_overrides
@@ -144,6 +145,7 @@ app.command("eval", rich_help_panel="Corpus")(evaluate.evaluate)
 app.add_typer(documents.corpus, rich_help_panel="Corpus")
 app.add_typer(search.sessions, rich_help_panel="Corpus")
 app.add_typer(dead_letters.dead, rich_help_panel="Jobs")
+app.add_typer(watch.watch, rich_help_panel="Questions")
 app.add_typer(cache.cache, rich_help_panel="Stack")
 app.add_typer(keys.keys, rich_help_panel="Stack")
 app.add_typer(webhooks.webhooks, rich_help_panel="Jobs")

@@ -13,6 +13,7 @@ from orchestrator.operations import (
     push,
     records,
     search,
+    standing,
     streams,
     webhooks,
 )
@@ -21,7 +22,8 @@ from orchestrator.operations.operation import by_name
 OPERATIONS = by_name(
     operation
     for module in (
-        jobs, batches, records, streams, chat, push, search, documents, ingesting, operating, keys, webhooks,
+        jobs, batches, records, streams, chat, push, search, documents, ingesting, operating, standing, keys,
+        webhooks,
     )
     for operation in module.OPERATIONS
 )  # fmt: skip

@@ -26,9 +26,10 @@ from shared.connections.clock import ServerClock
 from shared.errors import NotFoundError, PermanentError, RamifyError, TransientError
 from shared.jobs import JobReader, JobStore
 from shared.jobs.codec import text
-from shared.jobs.keys import BatchKeys, JobKeys, WebhookKeys
+from shared.jobs.keys import BatchKeys, JobKeys, StandingKeys, WebhookKeys
 from shared.jobs.scripts import Scripts
 from shared.models import BatchStatus, JobStatus
+from shared.models.standing import NotifyBy, StandingQuestion
 from shared.models.webhook import WebhookEvent
 from shared.tenants import DEFAULT_TENANT
 
@@ -88,7 +89,8 @@ class Sender:
         kind, _, subject = entry.partition(":")
         rows = list[list[str]]()
         try:
-            rows = self._job_rows(subject) if kind == "job" else self._batch_rows(subject)
+            ways = {"job": self._job_rows, "batch": self._batch_rows, "notice": self._notice_rows}
+            rows = ways[kind](subject) if kind in ways else []
         except NotFoundError:
             pass
         except RamifyError as error:
@@ -108,6 +110,20 @@ class Sender:
         status = self._jobs.batches.status(batch_id)
         named = self._client.hget(BatchKeys(batch_id).batch, "webhook")
         return list(self._rows(WebhookEvent.BATCH_DONE, batch_id, status.tenant, named, _batch_data(status)))
+
+    def _notice_rows(self, notice_id: str) -> list[list[str]]:
+        """Of a notice of a standing question, whose id begins with that of the question."""
+        standing_id = notice_id.partition(" ")[0]
+        raw = self._client.hget(StandingKeys.questions, standing_id)
+        notices = self._client.lrange(StandingKeys.notices(standing_id), 0, -1)
+        try:
+            question = StandingQuestion.model_validate_json(raw or b"")
+            found = next(one for one in map(json.loads, notices) if one["id"] == notice_id)
+        except (ValueError, KeyError, StopIteration):  # it was removed, or is gone
+            return []
+        notify = question.notify
+        named = notify.target if notify is not None and notify.by is NotifyBy.WEBHOOK else None
+        return list(self._rows(WebhookEvent.NOTICE, notice_id, question.tenant, named, found))
 
     def _rows(
         self, event: WebhookEvent, subject: str, tenant: str | None, named: object, data: dict[str, Any]

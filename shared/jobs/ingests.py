@@ -264,16 +264,16 @@ class Ingests:
         block = {"block": int(timeout_s * 1000)} if timeout_s >= 0.001 else {}
         reply: Any = self._client.xread({key: after}, count=100, **block)
         return [
-            (text(entry_id), codec.unpack(fields[b"report"], IngestReport))
+            (text(entry_id), _for_people(codec.unpack(fields[b"report"], IngestReport)))
             for _, entries in reply or []
             for entry_id, fields in entries
         ]
 
-    def changed(self, job_id: str) -> dict[str, str]:
-        """Id -> path of the documents that it has added, changed or removed, by the reports that are kept."""
+    def changed(self, job_id: str) -> list[DocumentOutcome]:
+        """What became of the documents that it has added, changed or removed, by the reports that are kept."""
         reports: Any = self._client.xrange(IngestKeys(job_id).outcomes)
         outcomes = (one for _, fields in reports for one in codec.unpack(fields[b"report"], IngestReport).outcomes)
-        return {one.doc_id: one.path for one in outcomes if one.doc_id and one.status in CHANGING}
+        return [one for one in outcomes if one.doc_id and one.status in CHANGING]
 
     def redriven(self, job_id: str) -> bool:
         """Whether work of it was sent again, so that some may have been done twice and told once."""
@@ -313,6 +313,11 @@ def _named(request: JobRequest) -> bytes:
     assert ingest is not None  # noqa: S101 - callers have looked
     said = [request.tenant, request.filters.namespace, ingest.sources, ingest.changed, ingest.prune]
     return json.dumps(said).encode()
+
+
+def _for_people(report: IngestReport) -> IngestReport:
+    outcomes = tuple(one.but(fresh=()) if one.fresh else one for one in report.outcomes)
+    return report.but(outcomes=outcomes)
 
 
 def _failed(outcome: DocumentOutcome) -> bool:

@@ -147,6 +147,24 @@ class TotalKeys:
     runs = f"{tag}:runs"  # hash: of tasks and of calls of servers
 
 
+class StandingKeys:
+    """The keys of standing questions."""
+
+    _tag = f"{PREFIX}:{{standing}}"
+    questions = f"{_tag}:questions"  # hash: id -> StandingQuestion as JSON
+    states = f"{_tag}:states"  # hash: id -> StandingState as JSON
+    facts = f"{_tag}:facts"  # hash: id -> blob, what its answer cites
+    to_tell = f"{_tag}:to_tell"  # list: notices that are still to be given, the oldest first
+    telling = f"{_tag}:telling"  # string: a worker is giving one now
+    lock = f"{_tag}:lock"  # string: the worker that looks at them now
+    spent = f"{_tag}:spent:"  # prefix of strings, with tenant and hour: jobs that were begun
+
+    @classmethod
+    def notices(cls, standing_id: str) -> str:
+        """List: the notices of one question as JSON, the newest first."""
+        return f"{cls._tag}:{standing_id}:notices"
+
+
 def idempotency(tenant: str, key: str) -> str:
     """Where the job id of an idempotency key is kept. The key is hashed: it is the caller's text."""
     return f"{PREFIX}:idem:{tenant}:{hashlib.sha256(key.encode()).hexdigest()[:32]}"
@@ -167,6 +185,11 @@ def changed_documents(tenant: str) -> str:
     return f"{PREFIX}:changed:{tenant}"
 
 
+def corpus_checks(tenant: str) -> str:
+    """String: how often a tenant's answers were held against a change, counted when that is done."""
+    return f"{PREFIX}:checks:{tenant}"
+
+
 def late_answers(tenant: str) -> str:
     """Set: ids of a tenant's jobs that were under way when documents changed, to be held against these at their end."""
     return f"{PREFIX}:late:{tenant}"
@@ -181,11 +204,23 @@ def _types_of_lane(lane: Lane) -> dict[str, str]:
 declare(
     {RECENT: "zset", BATCHES: "zset", ACTIVE: "zset", INGEST_ROOTS: "hash", f"{PREFIX}:idem:*": "string"}
     | {f"{PREFIX}:idem_batch:*": "string", TotalKeys.jobs: "hash", TotalKeys.runs: "hash"}
-    | {f"{PREFIX}:stale:*": "zset", f"{PREFIX}:changed:*": "zset", f"{PREFIX}:late:*": "set"}
+    | {
+        f"{PREFIX}:stale:*": "zset",
+        f"{PREFIX}:changed:*": "zset",
+        f"{PREFIX}:late:*": "set",
+        f"{PREFIX}:checks:*": "string",
+    }
     | {AdmissionKeys.under_way: "hash", AdmissionKeys.latest_taken: "hash"}
     | dict.fromkeys((WebhookKeys.ended, WebhookKeys.endpoints, WebhookKeys.due), "zset")
     | dict.fromkeys((f"{WebhookKeys.waiting}*", f"{WebhookKeys.log}*"), "zset")
     | dict.fromkeys((WebhookKeys.secrets, WebhookKeys.counts, f"{WebhookKeys.wanted}*"), "hash")
     | dict.fromkeys((f"{WebhookKeys.target}*", f"{WebhookKeys.delivery}*"), "hash")
+    | dict.fromkeys((StandingKeys.questions, StandingKeys.states, StandingKeys.facts), "hash")
+    | {
+        StandingKeys.to_tell: "list",
+        StandingKeys.lock: "string",
+        StandingKeys.telling: "string",
+        f"{StandingKeys.spent}*": "string",
+    }
     | {key: kind for lane in Lane for key, kind in _types_of_lane(lane).items()}
 )

@@ -11,7 +11,7 @@ from redis import Redis
 
 from shared.connections.clock import ServerClock
 from shared.jobs.codec import text
-from shared.jobs.keys import JobKeys, changed_documents, late_answers, stale_answers
+from shared.jobs.keys import JobKeys, changed_documents, corpus_checks, late_answers, stale_answers
 from shared.jobs.scripts import Scripts
 from shared.models.stale import StaleMark
 from shared.settings import Settings
@@ -82,6 +82,18 @@ class StaleAnswers:
     def changes_since(self, tenant: str, since: float) -> list[str]:
         """Ids of the documents that have changed since then, as far as is remembered."""
         return [text(doc_id) for doc_id in self._client.zrangebyscore(changed_documents(tenant), since, "+inf")]
+
+    def note_checked(self, tenant: str) -> None:
+        """Count a check that is done: its marks stand."""
+        with self._client.pipeline(transaction=True) as pipe:
+            pipe.incr(corpus_checks(tenant))
+            pipe.expire(corpus_checks(tenant), self._settings.jobs.ttl_s)
+            pipe.execute()
+
+    def checks(self, tenants: Sequence[str]) -> dict[str, int]:
+        """How many there were of each tenant."""
+        found: Any = self._client.mget([corpus_checks(tenant) for tenant in tenants]) if tenants else []
+        return {tenant: int(count or 0) for tenant, count in zip(tenants, found, strict=True)}
 
     def note_late(self, tenant: str, job_ids: Iterable[str]) -> None:
         """Remember jobs that may have searched before documents changed, and end behind the check."""

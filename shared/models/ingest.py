@@ -133,13 +133,18 @@ CHANGING = WRITTEN | {DocumentStatus.REMOVED}
 
 
 class DocumentOutcome(Model):
-    """What became of one document; `reason` is a sentence for failures and for what was left out."""
+    """What became of one document; `reason` is a sentence for failures and for what was left out.
+
+    `fresh`: of a document that was changed, the ids of the chunks that it did not have before; none where it has none
+    such, or too many: then any of its chunks may be new. For workers alone.
+    """
 
     path: str
     doc_id: str = ""
     status: DocumentStatus
     chunks: int = Field(default=0, ge=0)
     reason: str = ""
+    fresh: tuple[str, ...] = ()
 
 
 class IngestItem(Model):

@@ -18,13 +18,17 @@ class StaleBy(StrEnum):
 
 
 class StaleMark(Model):
-    """One document that an answer is stale by, since when (Unix seconds), and the leaves that it touches."""
+    """One document that an answer is stale by, since when (Unix seconds), and the leaves that it touches.
+
+    `rank`: the best place (from 1) that a passage of it had, or would have, among what a leaf keeps.
+    """
 
     doc_id: str
     path: str
     by: StaleBy
     since: float
     leaves: tuple[str, ...] = ()
+    rank: int = Field(default=1, ge=1)
 
 
 class StaleCheck(Model):

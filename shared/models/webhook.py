@@ -22,6 +22,7 @@ class WebhookEvent(StrEnum):
     JOB_EXPIRED = "job.expired"
     JOB_CANCELLED = "job.cancelled"
     BATCH_DONE = "batch.done"
+    NOTICE = "standing.notice"
 
 
 class DeliveryState(StrEnum):

@@ -28,7 +28,7 @@ from shared.settings.services import (
     ServerSettings,
 )
 from shared.settings.sources import CONFIG_ENV, check_secrets, settings_file
-from shared.settings.standing import StalenessSettings
+from shared.settings.standing import StalenessSettings, StandingSettings
 from shared.settings.strategies import Strategy, built_in, checked, known_names, named, plugin_strategies, with_post
 from shared.settings.telemetry import TelemetrySettings
 from shared.settings.verifying import GapSettings, SummarySettings, VerifierSettings
@@ -87,6 +87,7 @@ class Settings(BaseSettings):
     budget: BudgetDefaults = BudgetDefaults()
     prices: Prices = Prices()
     staleness: StalenessSettings = StalenessSettings()
+    standing: StandingSettings = StandingSettings()
     flower: FlowerSettings = FlowerSettings()
     server: ServerSettings = ServerSettings()
     mcp: McpSettings = McpSettings()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from celery.result import EagerResult
 
 from orchestrator.corpus import Corpus
 from shared.contract import TaskName
-from shared.models import Answer, RawDocument
+from shared.models import Answer, DocumentOutcome, RawDocument
 from shared.models.base import Model
 from shared.models.ingest import IngestResult
 from shared.settings import Settings
@@ -34,8 +34,8 @@ class Pools:
         self.ingests: list[IngestResult] = []
         self.checked: dict[str, str] = {}
 
-    def _check(self, _: str, changed: Mapping[str, str]) -> None:
-        self.checked.update(changed)
+    def _check(self, _: str, changed: Sequence[DocumentOutcome]) -> None:
+        self.checked.update((one.doc_id, one.path) for one in changed)
 
     def send_task(self, name: str, args: tuple[Any], **_: object) -> EagerResult:
         replies: dict[str, Callable[[dict[str, Any]], Model]] = {

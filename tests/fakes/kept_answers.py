@@ -10,6 +10,7 @@ from shared.jobs import JobStore, new_id
 from shared.jobs.stale import StaleAnswers
 from shared.models import (
     Answer,
+    Citation,
     DocumentStatus,
     Facet,
     JobRequest,
@@ -18,6 +19,7 @@ from shared.models import (
     MergedPool,
     Node,
     RawDocument,
+    Summary,
 )
 from shared.models.stale import StaleCheck, StaleMark
 from shared.providers.rerankers import reranker
@@ -59,7 +61,7 @@ class KeptAnswers:
         outcomes, _ = indexer.index(raw)
         outcomes += indexer.remove("/docs", "default", [f"/docs/{name}.md" for name, text in texts.items() if not text])
         indexer.finish()
-        changed = {one.doc_id: one.path for one in outcomes if one.status is not DocumentStatus.UNCHANGED}
+        changed = [one for one in outcomes if one.status is not DocumentStatus.UNCHANGED]
         return self.check.run(tenant, changed) if check else StaleCheck()
 
     def begin(self, question: str, *more: str, tenant: str = "default") -> WalkedJob:
@@ -94,15 +96,32 @@ class KeptAnswers:
         leaves, job = tuple(self.jobs.results(walked.id).values()), walked.job
         self.jobs.start_merging(walked.id, "worker")
         self.jobs.start_summarising(walked.id, MergedPool())
+        cited = [hit for leaf in leaves for hit in leaf.hits[:2]]
+        citations = tuple(
+            Citation(number=n, chunk_id=hit.chunk_id, path=hit.path, title=hit.title, quote=hit.text)
+            for n, hit in enumerate(cited, 1)
+        )
         answer = Answer(
             job_id=walked.id, question=job.request.question, state="done", coverage="all", leaves=leaves,
-            tree=tuple(self.jobs.nodes(walked.id).values()),
+            tree=tuple(self.jobs.nodes(walked.id).values()), summary=Summary(text="cited", citations=citations),
         )  # fmt: skip
         assert self.jobs.finish(job, answer)
         return walked.id
 
     def ask(self, question: str, *more: str, tenant: str = "default") -> str:
         return self.end(self.begin(question, *more, tenant=tenant))
+
+    def run(self, job_id: str) -> None:
+        """Run a job that was submitted, as workers would: it is searched as it is, without a plan."""
+        self.jobs.admit()
+        walked = WalkedJob(self.jobs, job_id)
+        assert walked.planning()
+        self.jobs.route(job_id, route())
+        request = walked.job.request
+        node = Node(id="0.0", parent_id="0", level=1, facet=Facet.ORIGINAL, query=request.question)
+        self.jobs.start_searching(job_id, [node])
+        self.jobs.record_leaf(job_id, self.leaf(request, node))
+        self.end(walked)
 
     def marks(self, job_id: str) -> tuple[StaleMark, ...]:
         return self.stale.marks([job_id]).get(job_id, ())

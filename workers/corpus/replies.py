@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pydantic import ValidationError
 
 from shared.errors import InputError, RamifyError
+from shared.models import DocumentOutcome
 from shared.models.corpus import (
     DocumentsReply,
     DocumentsRequest,
@@ -47,7 +48,7 @@ def passage_reply(store_of: Callable[[str], ChunkStore], raw: dict[str, Any]) ->
 
 
 def remove_reply(
-    indexer_of: Callable[[str], Indexer], raw: dict[str, Any], check: Callable[[str, Mapping[str, str]], object]
+    indexer_of: Callable[[str], Indexer], raw: dict[str, Any], check: Callable[[str, Sequence[DocumentOutcome]], object]
 ) -> RemoveReply:
     """Remove documents, and at the end do what an ingest does at its end: directories, links, backlinks.
 
@@ -59,7 +60,7 @@ def remove_reply(
         outcomes = indexer.remove_documents(request.doc_ids)
         for namespace in request.namespaces if request.last else ():
             indexer.finish(namespace=namespace)
-        check(request.tenant, {one.doc_id: one.path for one in outcomes})
+        check(request.tenant, outcomes)
         return RemoveReply(outcomes=tuple(outcomes))
     except (RamifyError, ValidationError) as error:
         return RemoveReply(error=str(error))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from celery import Celery
@@ -25,8 +25,8 @@ NOT_CHECKED = (
     "{} leaves of kept answers could not be held against the new passages in time (staleness.check_s): they are not "
     "marked as stale by those."
 )
-#: Tenant, path by id of changed documents, since when others may have changed that nobody has told of.
-Check = Callable[[str, Mapping[str, str], float | None], StaleCheck]
+#: Tenant, changed documents, since when others may have changed that nobody has told of.
+Check = Callable[[str, Sequence[DocumentOutcome], float | None], StaleCheck]
 LOST = "Redis lost what was on its way to the index queue: run the ingest again"
 
 
@@ -101,7 +101,7 @@ class ItemTasks:
         if self._check is None:
             return
         job, ingests = run.job, run.jobs.ingests
-        changed = {**ingests.changed(job.id), **{one.doc_id: one.path for one in removed}}
+        changed = [*ingests.changed(job.id), *removed]
         # What was done twice has told the second time that nothing was left to do.
         since = job.created_at if job.state is State.FINISHING or ingests.redriven(job.id) else None
         try:

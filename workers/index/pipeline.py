@@ -23,6 +23,7 @@ from shared.providers.llm.client import LLM
 from shared.settings import Settings
 from shared.settings.sections import ChunkingSettings
 from shared.store import ChunkPoint, ChunkStore
+from shared.store.schema import of_documents
 from workers.index.chunking import chunk_document
 from workers.index.directories import Directories
 from workers.index.documents import (
@@ -47,6 +48,8 @@ _parts: ContextVar[dict[str, float] | None] = ContextVar("parts", default=None)
 _LINES = {Markup.MARKDOWN: 200_000, Markup.TEXT: 2_000_000, Markup.RST: 500_000}
 #: Characters by which the language of a document is told.
 _LANGUAGE_CHARS = 2000
+#: Most new chunks of a document that are told one by one.
+_MOST_FRESH = 100
 #: Most chunks of a document: four times what 10 MB of prose make.
 _CHUNKS = 20_000
 #: Seconds between two flushes: they guard against a power cut, and cost more the more is stored.
@@ -157,6 +160,16 @@ def chunks_of(document: Document, sizes: ChunkingSettings) -> tuple[list[Chunk],
     return chunks, ""
 
 
+def _fresh(store: ChunkStore, changes: Sequence[Change]) -> dict[str, tuple[str, ...]]:
+    """The chunks that are to be written and are not stored, of documents that are; of no document with too many."""
+    known = {change.document.doc_id: [chunk.chunk_id for chunk in change.chunks] for change in changes if change.known}
+    if not known:
+        return {}
+    stored = {chunk_id for chunk_id, _ in store.read(of_documents(list(known)), ("doc_id",))}
+    found = {doc_id: tuple(one for one in ids if one not in stored) for doc_id, ids in known.items()}
+    return {doc_id: ids for doc_id, ids in found.items() if len(ids) <= _MOST_FRESH}
+
+
 class Indexer:
     """Puts documents into one tenant's store. One for each in a process; methods may be called from many threads."""
 
@@ -210,11 +223,12 @@ class Indexer:
                 changes = self._changes(documents, existing is not None, done)
             points, cost = self._encode(changes, existing, units)
             removed = self._drop_stale(pieces) if existing else []
-            self._write(changes, points)
+            fresh = self._write(changes, points)
             mark_units(self._store, units, list(done))
             for change in changes:
                 status = DocumentStatus.CHANGED if change.known else DocumentStatus.ADDED
-                done[change.document.doc_id] = outcome_of(change.document, status, len(change.chunks))
+                made = outcome_of(change.document, status, len(change.chunks))
+                done[change.document.doc_id] = made.but(fresh=fresh.get(change.document.doc_id, ()))
         except EncoderError as error:
             failed = partial(outcome_of, status=DocumentStatus.FAILED, reason=str(error))
             done = {document.doc_id: failed(document) for document in documents} | done
@@ -332,11 +346,15 @@ class Indexer:
             ]
         return points, cost
 
-    def _write(self, changes: Sequence[Change], points: Sequence[ChunkPoint]) -> None:
-        """Each document's new chunks, then its stale ones go, so that a search always finds it."""
+    def _write(self, changes: Sequence[Change], points: Sequence[ChunkPoint]) -> dict[str, tuple[str, ...]]:
+        """Each document's new chunks, then its stale ones go, so that a search always finds it.
+
+        Returns, by document that was known, the ids of the chunks that it did not have (`DocumentOutcome.fresh`).
+        """
         if not changes:
-            return
+            return {}
         with self._writing, timed("writing"):
+            fresh = _fresh(self._store, changes)
             before = mark_lost_links(self._store, {change.document.doc_id: change.chunks for change in changes})
             # The store does not tell a document that a crash tore from one it never saw: clear what it may have.
             self._store.delete_documents([change.document.doc_id for change in changes if not change.known])
@@ -347,6 +365,7 @@ class Indexer:
             if time.monotonic() - self._flushed > FLUSH_S:
                 self._store.flush()
                 self._flushed = time.monotonic()
+        return fresh
 
     def _state(self) -> str:
         """The store's state after a finished ingest; a later release makes another one."""

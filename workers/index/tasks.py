@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from functools import cache
 from threading import Lock
 
 from shared.contract import TaskName
+from shared.models import DocumentOutcome
 from shared.models.stale import StaleCheck
-from shared.tasks.task_run import fail_job
+from shared.tasks.task_run import fail_job, remote
 from workers.app import app, registry
 from workers.index.item_tasks import ItemTasks
 from workers.index.pipeline import Indexer
@@ -37,12 +38,21 @@ def staleness() -> StalenessCheck:
     return StalenessCheck(search_resources(), registry.jobs)
 
 
-def check(tenant: str, changed: Mapping[str, str], since: float | None = None) -> StaleCheck:
+def check(tenant: str, changed: Sequence[DocumentOutcome], since: float | None = None) -> StaleCheck:
     """Hold a tenant's kept answers against changed documents (`StalenessCheck.run`)."""
     with _checking:
         return staleness().run(tenant, changed, since)
 
 
 _tasks = ItemTasks(app, registry.settings.chunking.max_document_bytes, indexer_of, check)
+
+
+@remote(app, TaskName.INDEX_CHECK)
+def index_check(tenant: str) -> None:
+    """Hold a tenant's answers that were under way when documents changed against these."""
+    with _checking:
+        staleness().run_late(tenant)
+
+
 index_documents = registry(TaskName.INDEX_DOCUMENTS, _tasks.failed, _tasks.about_document)(_tasks.documents)
 index_finish = registry(TaskName.INDEX_FINISH, fail_job)(_tasks.finish)

@@ -10,21 +10,40 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from qdrant_client import models
 
 from shared.errors import RamifyError
 from shared.jobs import JobStore
 from shared.jobs.stale import StaleAnswers
+from shared.models import DocumentOutcome
 from shared.models.stale import StaleBy, StaleCheck, StaleMark
 from shared.store import ChunkStore
 from shared.store.schema import DOCUMENT, READ_BATCH, equals, of_documents, sliced
 from workers.search.resources import SearchResources
 from workers.staleness.basis import AnswerBases, AnswerBasis, LeafBasis
-from workers.staleness.entering import EnteringChunks
+from workers.staleness.entering import EnteringChunks, NewChunks
 
 log = logging.getLogger("ramify.staleness")
 _FIELDS = ("doc_id", "path", "title", "namespace")
+
+
+class ChangedDocument(NamedTuple):
+    """A changed document: its path, and the ids of the chunks that it did not have; none where any may be new."""
+
+    path: str
+    fresh: tuple[str, ...] = ()
+
+
+def changes_of(outcomes: Iterable[DocumentOutcome]) -> dict[str, ChangedDocument]:
+    """By document; one that has changed several times has all that was new each time."""
+    found = dict[str, ChangedDocument]()
+    for one in outcomes:
+        before = found.get(one.doc_id)
+        fresh = one.fresh if before is None or not (one.fresh and before.fresh) else (*before.fresh, *one.fresh)
+        found[one.doc_id] = ChangedDocument(one.path, fresh if before is None or before.fresh else ())
+    return found
 
 
 @dataclass
@@ -44,22 +63,25 @@ class StalenessCheck:
         self._answers = StaleAnswers(jobs.client, self._settings, jobs.clock)
         self._bases = AnswerBases(jobs.client, self._settings)
 
-    def run(self, tenant: str, changed: Mapping[str, str], since: float | None = None) -> StaleCheck:
-        """Hold the tenant's kept answers against documents that were added, changed or removed: id -> path.
+    def run(self, tenant: str, outcomes: Sequence[DocumentOutcome], since: float | None = None) -> StaleCheck:
+        """Hold the tenant's kept answers against documents that were added, changed or removed.
 
         `since`: and against those that were written since then (Unix seconds), and those that answers rest on and that
         are gone.
         """
         if not self._settings.staleness.enabled:
             return StaleCheck()
+        changed = changes_of(outcomes)
         if since is not None:
-            changed = {**self._unsaid(tenant, since), **changed}
+            changed |= {doc_id: ChangedDocument(path) for doc_id, path in self._unsaid(tenant, since).items()}
         if not changed:
             return StaleCheck()
         self._answers.note_changes(tenant, changed)
         open_jobs = (job_id for job_id, (_, own) in self._jobs.admission.under_way().items() if own == tenant)
         self._answers.note_late(tenant, open_jobs)
-        return self._held_against(tenant, self._bases.of(tenant), changed)
+        found = self._held_against(tenant, self._bases.of(tenant), changed)
+        self._answers.note_checked(tenant)
+        return found
 
     def _unsaid(self, tenant: str, since: float) -> dict[str, str]:
         """Documents that nobody has told of. Reads the first chunk of every document."""
@@ -79,25 +101,34 @@ class StalenessCheck:
         ended = [basis for basis in self._bases.of(tenant) if basis.job_id in late - still_open]
         found = StaleCheck()
         for basis in ended:
-            changed = dict.fromkeys(self._answers.changes_since(tenant, basis.searched_at), "")
+            changed = dict.fromkeys(self._answers.changes_since(tenant, basis.searched_at), ChangedDocument(""))
             found = self._held_against(tenant, [basis], changed) if changed else found
         self._answers.forget_late(tenant, late - still_open)
         return found
 
-    def _held_against(self, tenant: str, bases: Sequence[AnswerBasis], changed: Mapping[str, str]) -> StaleCheck:
+    def _held_against(
+        self, tenant: str, bases: Sequence[AnswerBasis], changed: Mapping[str, ChangedDocument]
+    ) -> StaleCheck:
         if not bases:
             return StaleCheck()
         store = self._resources.store(tenant)
         now = stored_now(store, changed)
-        paths = {**changed, **now.paths}
+        paths = {**{doc_id: change.path for doc_id, change in changed.items()}, **now.paths}
         touched = _Touched(self._jobs.clock.now())
         for basis in bases:
             touched.add_lost(basis, changed.keys(), now)
-        left = self._add_entering(tenant, bases, now, touched)
+        left = self._add_entering(tenant, bases, now, changed, touched)
         marked, cleared = self._write(tenant, bases, paths, touched)
         return StaleCheck(answers=marked, fresh=cleared, checked=len(bases), left=left)
 
-    def _add_entering(self, tenant: str, bases: Sequence[AnswerBasis], now: StoredNow, touched: _Touched) -> int:
+    def _add_entering(
+        self,
+        tenant: str,
+        bases: Sequence[AnswerBasis],
+        now: StoredNow,
+        changed: Mapping[str, ChangedDocument],
+        touched: _Touched,
+    ) -> int:
         """Add what chunks that are stored now would change; returns how many leaves there was no time for."""
         ready = self._resources.tools(tenant)
         if ready is None or not now.paths:
@@ -110,10 +141,11 @@ class StalenessCheck:
             if not leaf.listed and basis.namespace in now.namespaces.values()
         }
         tools = replace(ready[1], index_version=ready[0].index_version)
-        scored = EnteringChunks(self._resources, tools, frozenset(now.paths), ends_at)
+        new = NewChunks.of({doc_id: changed[doc_id].fresh for doc_id in now.paths})
+        scored = EnteringChunks(self._resources, tools, new, ends_at)
         try:
-            for leaf, doc_ids in scored.of([leaf for _, leaf in leaves.values()]):
-                touched.add_entering(leaves[id(leaf)][0], leaf, doc_ids)
+            for leaf, ranks in scored.of([leaf for _, leaf in leaves.values()]):
+                touched.add_entering(leaves[id(leaf)][0], leaf, ranks)
         except RamifyError as error:
             log.warning("new chunks could not be scored against kept answers: %s", error)
         return scored.left
@@ -136,21 +168,24 @@ class StalenessCheck:
 
 @dataclass
 class _Touched:
-    """What was found: answer -> document -> what became of it, and the leaves that it touches."""
+    """What was found: answer -> document -> what became of it, and the leaves that it touches with its rank there."""
 
     at: float
-    found: defaultdict[str, dict[str, tuple[StaleBy, set[str]]]] = field(default_factory=lambda: defaultdict(dict))
+    found: defaultdict[str, dict[str, tuple[StaleBy, dict[str, int]]]] = field(
+        default_factory=lambda: defaultdict(dict)
+    )
 
-    def _add(self, basis: AnswerBasis, doc_id: str, by: StaleBy, leaf: LeafBasis) -> None:
-        self.found[basis.job_id].setdefault(doc_id, (by, set()))[1].add(leaf.node_id)
+    def _add(self, basis: AnswerBasis, doc_id: str, by: StaleBy, leaf: LeafBasis, rank: int = 1) -> None:
+        leaves = self.found[basis.job_id].setdefault(doc_id, (by, {}))[1]
+        leaves[leaf.node_id] = min(rank, leaves.get(leaf.node_id, rank))
 
     def add_lost(self, basis: AnswerBasis, changed: Iterable[str], now: StoredNow) -> None:
         """Leaves that have kept a passage which is not stored any more, or under another title."""
         wanted = set(changed)
         for leaf in basis.leaves:
-            for chunk_id, doc_id in leaf.chunks.items():
+            for rank, (chunk_id, doc_id) in enumerate(leaf.chunks.items(), 1):
                 if doc_id in wanted and now.titles.get(chunk_id) != leaf.titles[chunk_id]:
-                    self._add(basis, doc_id, StaleBy.CHANGED if doc_id in now.paths else StaleBy.GONE, leaf)
+                    self._add(basis, doc_id, StaleBy.CHANGED if doc_id in now.paths else StaleBy.GONE, leaf, rank)
             if leaf.listed:
                 self._add_listed(basis, leaf, wanted, now)
 
@@ -160,10 +195,10 @@ class _Touched:
             if now.namespaces.get(doc_id, basis.namespace) == basis.namespace:
                 self._add(basis, doc_id, StaleBy.CHANGED if doc_id in now.paths else StaleBy.GONE, leaf)
 
-    def add_entering(self, basis: AnswerBasis, leaf: LeafBasis, doc_ids: Iterable[str]) -> None:
-        """Leaves that would keep a passage of these documents which they have not kept."""
-        for doc_id in doc_ids:
-            self._add(basis, doc_id, StaleBy.CHANGED if doc_id in basis.paths else StaleBy.NEW, leaf)
+    def add_entering(self, basis: AnswerBasis, leaf: LeafBasis, ranks: Mapping[str, int]) -> None:
+        """Leaves that would keep a passage of these documents, at these ranks, which they have not kept."""
+        for doc_id, rank in ranks.items():
+            self._add(basis, doc_id, StaleBy.CHANGED if doc_id in basis.paths else StaleBy.NEW, leaf, rank)
 
     def marks(self, basis: AnswerBasis, paths: Mapping[str, str], before: Mapping[str, StaleMark]) -> list[StaleMark]:
         """An answer's marks; one that stood there keeps its time."""
@@ -174,6 +209,7 @@ class _Touched:
                 by=by,
                 since=before[doc_id].since if doc_id in before else round(self.at, 3),
                 leaves=tuple(sorted(leaves)),
+                rank=min(leaves.values()),
             )
             for doc_id, (by, leaves) in sorted(self.found.get(basis.job_id, {}).items())
         ]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from qdrant_client import models
 
@@ -13,7 +13,7 @@ from shared.models import Hit
 from shared.providers.http_deadline import until
 from shared.settings import stages as s
 from shared.settings.strategies import Strategy, split
-from shared.store.schema import of_documents, sliced
+from shared.store.schema import of_chunks, of_documents, sliced
 from workers.search.engine import run
 from workers.search.leaf import run_rerank_stages, run_search_stages
 from workers.search.resources import SearchResources
@@ -32,21 +32,47 @@ _LEAF_S = 10.0
 _ARMS = {"lexical", "dense", "trigram"}
 
 
-class EnteringChunks:
-    """Scores the chunks of `doc_ids` against leaves. Nothing of it is kept, and no rerank model is asked."""
+@dataclass(frozen=True)
+class NewChunks:
+    """What may have come into the store: these chunks of `documents`, and any chunk of those that are `whole`."""
 
-    def __init__(self, resources: SearchResources, tools: Tools, doc_ids: frozenset[str], ends_at: float) -> None:
+    documents: frozenset[str]
+    whole: frozenset[str]
+    chunks: frozenset[str]
+
+    @classmethod
+    def of(cls, fresh: Mapping[str, Sequence[str]]) -> NewChunks:
+        """By document; none of its chunks: all of them."""
+        whole = frozenset(doc_id for doc_id, ids in fresh.items() if not ids)
+        return cls(frozenset(fresh), whole, frozenset(one for ids in fresh.values() for one in ids))
+
+    def holds(self, hit: Hit) -> bool:
+        """Whether a hit may be new."""
+        return hit.chunk_id in self.chunks or hit.doc_id in self.whole
+
+    def condition(self) -> models.Filter | None:
+        """The filter of these chunks; None where they are so many that it would cost more than it saves."""
+        if len(self.documents) > _FEW:
+            return None
+        named = [of_chunks(sorted(self.chunks))] if self.chunks else []
+        return models.Filter(should=[*named, *([of_documents(sorted(self.whole))] if self.whole else [])])
+
+
+class EnteringChunks:
+    """Scores what is new against leaves. Nothing of it is kept, and no rerank model is asked."""
+
+    def __init__(self, resources: SearchResources, tools: Tools, new: NewChunks, ends_at: float) -> None:
         """`ends_at`: by time.monotonic(), what is not looked at by then is left."""
-        self._resources, self._tools, self._docs, self._ends_at = resources, tools, doc_ids, ends_at
-        self._only = of_documents(sorted(doc_ids))
+        self._resources, self._tools, self._new, self._ends_at = resources, tools, new, ends_at
+        self._only = new.condition()
         self._reranker = resources.reranker() if not resources.settings.rerank.traits.asks_model else None
         #: Leaves that there was no time for.
         self.left = 0
 
-    def of(self, leaves: Sequence[LeafBasis]) -> Iterator[tuple[LeafBasis, frozenset[str]]]:
-        """The leaves that would keep a chunk which they did not, with the documents of these chunks.
+    def of(self, leaves: Sequence[LeafBasis]) -> Iterator[tuple[LeafBasis, dict[str, int]]]:
+        """The leaves that would keep a chunk which they did not, with the documents of these chunks and their ranks.
 
-        Where a model reranks, which is not asked here: those whose candidates such a chunk would be among.
+        Where a model reranks, which is not asked here: those whose candidates such a chunk would be among, as rank 1.
         """
         for some in sliced(leaves, _AT_ONCE):
             for leaf, near in zip(some, self._near(some), strict=True):
@@ -55,13 +81,13 @@ class EnteringChunks:
                 if time.monotonic() >= self._ends_at:
                     self.left += 1
                     continue
-                if found := self._kept(leaf) if self._reranker is not None else near:
+                if found := self._kept(leaf) if self._reranker is not None else dict.fromkeys(near, 1):
                     yield leaf, found
 
     def _near(self, leaves: Sequence[LeafBasis]) -> list[frozenset[str]]:
         """Of each leaf the documents that have a chunk which one of its arms would rank among its candidates."""
-        if len(self._docs) > _FEW or time.monotonic() >= self._ends_at:
-            return [self._docs] * len(leaves)
+        if self._only is None or time.monotonic() >= self._ends_at:
+            return [self._new.documents] * len(leaves)
         arms = [list(self._arms(leaf)) for leaf in leaves]
         requests = [self._narrowed(arm.request) for own in arms for arm in own]
         found = iter(self._tools.need_store()[0].query(requests) if requests else ())
@@ -83,15 +109,17 @@ class EnteringChunks:
 
     def _narrowed(self, request: models.QueryRequest) -> models.QueryRequest:
         given = [request.filter] if request.filter is not None else []
-        return request.model_copy(update={"filter": models.Filter(must=[*given, self._only]), "with_vector": False})
-
-    def _kept(self, leaf: LeafBasis) -> frozenset[str]:
-        """Documents of the chunks that the leaf would keep now, and has not."""
-        return frozenset(
-            hit.doc_id
-            for hit in found_now(leaf, self._resources, self._tools)
-            if hit.doc_id in self._docs and hit.chunk_id not in leaf.chunks
+        return request.model_copy(
+            update={"filter": models.Filter(must=[*given, *([self._only] if self._only else [])]), "with_vector": False}
         )
+
+    def _kept(self, leaf: LeafBasis) -> dict[str, int]:
+        """Documents of the chunks that the leaf would keep now, and has not, with the best place of each."""
+        found = dict[str, int]()
+        for rank, hit in enumerate(found_now(leaf, self._resources, self._tools), 1):
+            if self._new.holds(hit) and hit.chunk_id not in leaf.chunks:
+                found.setdefault(hit.doc_id, rank)
+        return found
 
 
 def _is_near(leaf: LeafBasis, arm: SearchArm, hit: Hit) -> bool:

@@ -70,9 +70,9 @@ OF_DEAD_LETTER: Mapping[str, Call] = {
 #: What makes something new: tested below, each with and without a tenant's name.
 REQUESTS = {
     "delete", "find", "ingest", "ingest_changes", "open_batch", "read_question", "search", "session", "start_ingest",
-    "submit", "submit_many", "upsert",
+    "submit", "submit_many", "upsert", "watch",
 }  # fmt: skip
-LISTS = {"batches", "jobs", "statuses", "dead", "webhooks", "refresh_stale", "stale_jobs"}
+LISTS = {"batches", "jobs", "statuses", "dead", "webhooks", "refresh_stale", "stale_jobs", "standing"}
 DEAD_LISTS = {"list", "count", "drop", "quarantined"}
 NEUTRAL = {"close", "corpus", "for_tenant", "operator", "ping", "reads_by_name", "redis", "settings_differ"}
 

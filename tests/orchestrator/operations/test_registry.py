@@ -40,7 +40,7 @@ SHOWN = {"json", "tenant", "watch", "wait", "detach", "csv", "out", "width", "ye
 RENAMED = {
     "id_": "id", "early": "partial", "documents": "document", "dead_letter_ids": "dead_letter_id", "drop_": "drop",
     "job_id": "id", "key_id": "id", "endpoint_id": "id", "delivery_ids": "id", "a": "id", "b": "other",
-    "rate": "requests_per_minute", "scope": "scopes", "form": "format",
+    "every": "every_s", "rate": "requests_per_minute", "scope": "scopes", "form": "format",
 } | dict.fromkeys(("after", "before", "tags", "kinds", "paths", "namespace"), "filters")  # fmt: skip
 #: What only the command has, with the reason.
 COMMAND_ONLY = {
@@ -50,6 +50,8 @@ COMMAND_ONLY = {
     ("result", "rows"): "the operation `rows`",
     ("refresh", "stale"): "the operation `refresh_stale`",
     ("jobs", "stale"): "the operation `stale_jobs`",
+    ("watch add", "on_change"): "what happens without `every_s`",
+    ("watch add", "notify"): "files and programs are of this machine; over HTTP `webhook`",
     ("dead quarantine", "drop_"): "the operation `quarantine_clear`",
     ("dead replay", "all_"): "one after the other",
     ("dead drop", "all_"): "one after the other",
@@ -65,6 +67,7 @@ COMMAND_ONLY = {
 OPERATION_ONLY = {
     ("ask", "subqueries"): "the command reads a file with --plan",
     ("ask", "lane"): "the command is interactive",
+    ("watch add", "webhook"): "the command has --notify",
     ("batch", "questions"): "the command reads a file",
     ("batch", "options"): "the command has them as flags",
     ("batch", "budget"): "the command has them as flags, --batch-max-calls and so on",

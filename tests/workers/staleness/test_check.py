@@ -31,7 +31,7 @@ def test_a_changed_document_touches_the_leaves_that_have_kept_a_passage_of_it_an
     assert (checked.answers, checked.checked) == (1, 2)
     assert (kept.stale_by(pump), kept.stale_by(valve)) == ({"pump": "changed"}, {})
     (mark,) = kept.marks(pump)
-    assert (mark.leaves, mark.path) == (("0.0",), "docs/pump.md")
+    assert (mark.leaves, mark.path, mark.rank) == (("0.0",), "docs/pump.md", 1)
 
 
 def test_what_goes_back_is_fresh_again_and_keeps_its_time_until_then(kept: KeptAnswers) -> None:
@@ -132,6 +132,6 @@ def test_what_a_killed_ingest_has_done_and_not_told_of_is_found_by_its_time(kept
     pump, valve = kept.ask("How much does the pump P-100 deliver?"), kept.ask("At which pressure does the valve open?")
     began = kept.jobs.clock.now()
     kept.put(check=False, valve="", more="# Upgrade\n\nHow much does the pump P-100 deliver? 70 litres.\n")
-    found = kept.check.run("default", {}, since=began - 1)
+    found = kept.check.run("default", [], since=began - 1)
     assert found.answers == 2
     assert (kept.stale_by(valve)["valve"], kept.stale_by(pump)["more"]) == ("gone", "new")
