@@ -156,14 +156,14 @@ def key(worker: str) -> str:
 
 
 class Heartbeat:
-    """Renews this process's heartbeat every 2 s, until `stop`. `also` is called behind each, and at the end."""
+    """Renews this process's heartbeat every 2 s, until `stop`. `also` is called behind each, with True at the end."""
 
     def __init__(
         self,
         client: Redis,
         settings: Settings,
         queues: tuple[str, ...] = (),
-        also: Callable[[], None] = lambda: None,
+        also: Callable[[bool], None] = lambda _: None,
     ) -> None:
         self._client, self._settings, self.queues, self._also = client, settings, queues, also
         said = {"queues": queues, "settings": fingerprint(settings), "reads": reading_place(settings)}
@@ -190,7 +190,7 @@ class Heartbeat:
                 pipe.delete(key(worker_id()))
                 pipe.zrem(WORKERS, worker_id())
                 pipe.execute()
-            self._also()
+            self._also(True)
         except (RedisError, OSError) as error:
             _log.info("the heartbeat stays until it expires (%s)", type(error).__name__)
 
@@ -220,7 +220,7 @@ class Heartbeat:
             pipe.zremrangebyscore(WORKERS, "-inf", now - _KEPT_S)
             pipe.expire(WORKERS, _KEPT_S)
             pipe.execute()
-        self._also()
+        self._also(False)
 
 
 def alive_workers(client: Redis, ids: Iterable[str], *, heartbeats: bool = True) -> frozenset[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
+import time
 import warnings
 from contextlib import nullcontext
 from typing import Any
@@ -38,6 +39,8 @@ from shared.tasks.result_backend import BACKENDS
 from shared.tracing import spans
 
 _RESULT_TTL_S = 3600
+#: Seconds between two additions of what a worker has counted.
+_COUNTS_S = 10.0
 #: What a task of a job returns beside its node, the first that counts.
 _OUTCOMES = ("refused", "damaged", "skipped", "postponed", "failed", "degraded")
 #: More than the threads that any pool may have, those of lent places included: no thread waits for a connection.
@@ -239,19 +242,30 @@ def _begin(settings: Settings, queues: tuple[str, ...]) -> None:
     _OwnHeartbeat.pid = os.getpid()
     # Without retries: the first timeout is a sign that the process' other connections are dead too.
     client = connect(settings, retries=0)
-    run = Scripts(client)
-    _OwnHeartbeat.heartbeat = Heartbeat(client, settings, queues, lambda: _add_counts(run, settings.jobs.ttl_s))
+    _OwnHeartbeat.heartbeat = Heartbeat(client, settings, queues, _CountsAdder(Scripts(client), settings.jobs.ttl_s))
     _OwnHeartbeat.heartbeat.start()
 
 
-def _add_counts(run: Scripts, ttl_s: int) -> None:
-    """Add what this process has counted since the last time. What Redis may have added already is added again."""
-    if sums := counts.take():
-        try:
-            add_runs(run, sums, ttl_s)
-        except Exception:
-            counts.put_back(sums)
-            raise
+class _CountsAdder:
+    """Adds what this process has counted to Redis, every ten seconds: five calls each time, whatever the load.
+
+    What Redis may have added, where its reply was lost, is added again.
+    """
+
+    def __init__(self, run: Scripts, ttl_s: int) -> None:
+        self._run, self._ttl_s, self._due = run, ttl_s, 0.0
+
+    def __call__(self, ending: bool) -> None:
+        """Once a heartbeat. Raises: RedisError; then they are added the next time."""
+        if not ending and time.monotonic() < self._due:
+            return
+        self._due = time.monotonic() + _COUNTS_S
+        if sums := counts.take():
+            try:
+                add_runs(self._run, sums, self._ttl_s)
+            except Exception:
+                counts.put_back(sums)
+                raise
 
 
 @worker_shutdown.connect

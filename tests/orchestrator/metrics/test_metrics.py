@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import socket
 import subprocess
 from collections.abc import Iterator
 
@@ -15,7 +16,8 @@ from prometheus_client.parser import text_string_to_metric_families as read_text
 from orchestrator.metrics.collector import StoreCollector
 from orchestrator.metrics.snapshot import Snapshot, SnapshotReader
 from orchestrator.server.app import make_app
-from shared.connections.heartbeat import Heartbeat, set_node_name
+from shared.connections.connect import connect
+from shared.connections.heartbeat import Heartbeat, key, set_node_name, worker_id
 from shared.contract import Queue
 from shared.jobs import JobStore, State, new_id
 from shared.jobs.keys import AdmissionKeys, TotalKeys
@@ -23,12 +25,13 @@ from shared.jobs.scripts import Scripts
 from shared.jobs.totals import add_runs
 from shared.models import Cost, JobRequest, Lane
 from shared.models.degraded import Degradation
-from shared.process_counts import ProcessCounts
+from shared.process_counts import ProcessCounts, counts
 from shared.settings import Settings, load_settings
+from shared.tasks.app import _CountsAdder, outcome_of_run
 from shared.tasks.app import make_app as make_celery
-from shared.tasks.app import outcome_of_run
 from tests.fakes.walked_jobs import WalkedJob
 from tests.support.fixtures import store
+from tests.support.waiting import until
 
 __all__ = ["store"]
 Values = dict[tuple[str, frozenset[tuple[str, str]]], float]
@@ -203,6 +206,16 @@ def test_given_no_redis_when_scraped_then_that_is_what_is_told(settings: Setting
     assert not [name for name, _ in found if name.startswith("ramify_jobs")]
 
 
+def test_given_a_redis_that_does_not_answer_when_scraped_then_it_ends_in_time(settings: Settings):
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"redis://127.0.0.1:{silent.getsockname()[1]}/0"
+        frozen = load_settings(redis={"url": url, "timeout_s": 0.5}, data_dir=settings.data_dir)
+        with make_celery(frozen) as app:
+            found = SnapshotReader(connect(frozen, retries=0, timeout_s=0.5), app, frozen).read()
+    assert not found.up
+    assert found.seconds < 3
+
+
 def test_given_scrapers_that_come_together_when_scraped_then_the_store_is_read_once(settings: Settings):
     reads = []
     collector = StoreCollector(lambda: reads.append(1) or Snapshot(), settings)  # type: ignore[func-returns-value]
@@ -251,3 +264,19 @@ def test_given_a_token_when_metrics_are_asked_for_then_only_who_has_it_reads_the
 def test_the_queues_of_the_contract_all_have_series(reader: SnapshotReader, settings: Settings, client: redis.Redis):
     found = told(reader, settings)
     assert {dict(labels)["pool"] for name, labels in found if name == "ramify_pool_owed_tasks"} == set(Queue)
+
+
+def test_given_a_worker_when_it_ends_then_what_it_has_counted_is_added(client: redis.Redis, settings: Settings):
+    counts.take()
+    adder = _CountsAdder(Scripts(client), settings.jobs.ttl_s)
+    beat = Heartbeat(client, settings, ("merge",), adder)
+    beat.start()
+    until(lambda: bool(client.exists(key(worker_id()))), 5)
+    counts.add("task:merge.tree", "done", 0.1)
+    beat.stop()
+    assert client.hget(TotalKeys.runs, "count:task:merge.tree:done") == b"1"
+    client.set(TotalKeys.runs, "no hash")
+    counts.add("task:merge.tree", "done", 0.1)
+    with pytest.raises(redis.ResponseError):
+        adder(True)
+    assert counts.take()["count:task:merge.tree:done"] == 1, "it is added the next time"

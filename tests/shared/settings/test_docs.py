@@ -63,7 +63,9 @@ def test_the_pages_for_engineers_name_files_and_classes_that_are_there() -> None
     root = DOCS.parent
     rooms = ("ramify", "shared", "orchestrator", "workers")
     files = [
-        path.relative_to(root).as_posix() for room in (*rooms, "tests", "docs") for path in (root / room).rglob("*")
+        path.relative_to(root).as_posix()
+        for room in (*rooms, "tests", "docs", "deploy")
+        for path in (root / room).rglob("*")
     ]
     known = "\n".join(("", *files, *(path.name for path in root.iterdir()), ""))
     code = {

@@ -18,7 +18,7 @@ from shared.models.degraded import Degradation
 from shared.providers.fallbacks import Helper, fell_back, reason_for
 from shared.providers.metering import BudgetError, carried
 from shared.settings import Settings
-from shared.tasks.app import make_app
+from shared.tasks.app import make_app, outcome_of_run
 from shared.tasks.task_run import TaskRegistry, TaskRun, fail_job
 from tests.fakes.walked_jobs import WalkedJob
 
@@ -33,11 +33,11 @@ class Run:
         self.registry.jobs.enqueue([(self.job_id, JobRequest(question="why?"))])
         self.registry.jobs.start_planning(self.job_id, "task")
 
-    def __call__(self, error: Exception) -> None:
+    def __call__(self, error: Exception) -> dict[str, str]:
         def body(_: TaskRun) -> None:
             raise error
 
-        self.registry._run(TASK, TaskMessage(job_id=self.job_id).wire(), body, fail_job)
+        return self.registry._run(TASK, TaskMessage(job_id=self.job_id).wire(), body, fail_job)
 
     @property
     def state(self) -> State:
@@ -52,8 +52,10 @@ class Run:
 
 def test_given_a_fault_of_its_own_when_run_then_the_job_fails(client: redis.Redis, settings: Settings) -> None:
     run = Run(settings)
-    run(PermanentError("no such model"))
+    told = run(PermanentError("no such model"))
     assert run.state is State.FAILED
+    assert told == {"node": "", "failed": "no such model"}, "as Flower shows it"
+    assert outcome_of_run("SUCCESS", told) == "failed"
     assert not run.marked()
 
 
