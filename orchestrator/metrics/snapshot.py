@@ -96,10 +96,6 @@ class SnapshotReader:
                 continue
         return Snapshot(**found, **more, seconds=time.monotonic() - began)
 
-    def now(self) -> float:
-        """Seconds since 1970 by the clock of Redis. Raises: redis.exceptions.RedisError."""
-        return ServerClock(self._client).now()
-
     def _queued(self) -> dict[Queue, int]:
         return queue_lengths(self._app)
 

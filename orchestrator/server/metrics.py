@@ -35,8 +35,8 @@ class ServerMetrics:
     def __init__(self, settings: Settings) -> None:
         self.registry = CollectorRegistry()
         self._client, self._celery = connect(settings, retries=0, timeout_s=_COMMAND_S), make_celery(settings)
-        self.snapshots = SnapshotReader(self._client, self._celery, settings)
-        self.registry.register(StoreCollector(self.snapshots.read, settings))
+        reader = SnapshotReader(self._client, self._celery, settings)
+        self.registry.register(StoreCollector(reader.read, settings))
         names = ("method", "route", "status")
         text = "Requests that this process has answered"
         self.requests = Counter("ramify_http_requests", text, names, registry=self.registry)

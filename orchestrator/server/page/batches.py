@@ -16,7 +16,7 @@ from orchestrator.answered_lines import answered_lines
 from orchestrator.client import Ramify
 from orchestrator.out_formats import format_of
 from orchestrator.server.page.questions import download
-from orchestrator.server.page.visitor import Asker, PageRoute, Reader, Visitor
+from orchestrator.server.page.visitor import AskVisitor, PageRoute, ReadVisitor, Visitor
 from orchestrator.server.routes import client_of
 from shared.models.batch import LineReport
 
@@ -34,14 +34,14 @@ def _client(visitor: Visitor) -> Ramify:
 
 
 @router.get("/batches")
-def listed(visitor: Reader) -> Response:
+def listed(visitor: ReadVisitor) -> Response:
     """The newest batches."""
     return visitor.page("batches.html", batches=_client(visitor).batches(_BATCHES))
 
 
 @router.get("/batches/{batch_id}")
 def one(
-    visitor: Reader, batch_id: str, only: str = "", first: Annotated[int, Query(alias="from", ge=1, le=10**9)] = 1
+    visitor: ReadVisitor, batch_id: str, only: str = "", first: Annotated[int, Query(alias="from", ge=1, le=10**9)] = 1
 ) -> Response:
     """A batch's accounts, and its lines from `from` on, of one outcome or kind."""
     status = _client(visitor).batch_status(batch_id)
@@ -70,7 +70,7 @@ def _wanted(line: LineReport, only: str) -> bool:
 
 
 @router.get("/batches/{batch_id}/answers.{ending}")
-def answers(visitor: Reader, batch_id: str, ending: str) -> Response:
+def answers(visitor: ReadVisitor, batch_id: str, ending: str) -> Response:
     """All lines with their answers as a file: jsonl, csv or md."""
     written, client = format_of(Path(f"answers.{ending}")), _client(visitor)
     found = answered_lines(client, batch_id)
@@ -87,20 +87,20 @@ def answers(visitor: Reader, batch_id: str, ending: str) -> Response:
 
 
 @router.get("/batches/{batch_id}/why")
-def why(visitor: Reader, batch_id: str) -> Response:
+def why(visitor: ReadVisitor, batch_id: str) -> Response:
     """What a batch waits for."""
     return visitor.page("why.html", found=_client(visitor).why(batch_id), back=f"/batches/{batch_id}")
 
 
 @router.post("/batches/{batch_id}/cancel")
-def cancel(visitor: Asker, batch_id: str) -> Response:
+def cancel(visitor: AskVisitor, batch_id: str) -> Response:
     """End all open jobs of a batch."""
     _client(visitor).cancel_batch(batch_id)
     return RedirectResponse(f"/batches/{batch_id}", HTTPStatus.SEE_OTHER)
 
 
 @router.post("/batches/{batch_id}/retry")
-def retry(visitor: Asker, batch_id: str, *, degraded: bool = False) -> Response:
+def retry(visitor: AskVisitor, batch_id: str, *, degraded: bool = False) -> Response:
     """Try again what has no complete answer, or what was made without something; go to the new batch."""
     made = _client(visitor).retry(batch_id, degraded=degraded)
     return RedirectResponse(f"/batches/{made.batch_id}", HTTPStatus.SEE_OTHER)

@@ -1,10 +1,8 @@
-"""Two answers side by side: what differs in text, plan and results. The comparison is pure."""
+"""Two answers side by side: their records' differences, and their texts with what only one of them says."""
 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from http import HTTPStatus
@@ -12,80 +10,35 @@ from http import HTTPStatus
 from fastapi import APIRouter
 from fastapi.responses import Response
 
-from orchestrator.server.page.visitor import PageRoute, Reader
-from orchestrator.text_lines import one_line
+from orchestrator.client import Ramify
+from orchestrator.records.causes import compared
+from orchestrator.records.diff import AnswerDifference
+from orchestrator.server.page.visitor import PageRoute, ReadVisitor
 from shared.errors import NotRunningError, RamifyError
-from shared.models import Answer, MergedHit, NodeKind
+from shared.models import Answer
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 _RECENT = 50
 #: Words and marks of a text that are compared, at most: the comparison is quadratic.
 _MOST_WORDS = 4_000
 _WORDS = re.compile(r"[\u3400-\u9fff]|[^\W\u3400-\u9fff]+|\s+|.", re.DOTALL)
-_ORDER = {"went": 0, "came": 1, "moved": 2, "same": 3}
 Pieces = tuple[tuple[str, bool], ...]
 
 
 @dataclass(frozen=True)
-class Side:
-    """One of the two runs."""
+class SideBySide:
+    """Two runs. `texts`: both answers in pieces, each with whether only this one has it."""
 
-    job_id: str
-    question: str
-    strategy: str
-    planner: str
-    coverage: str
-    ms: float | None
-    calls: int
-    tokens: int
-
-
-@dataclass(frozen=True)
-class ResultChange:
-    """One passage: its places (from 1) in both runs; None: it is not in that one."""
-
-    change: str
-    chunk_id: str
-    doc_id: str
-    title: str
-    path: str
-    before: int | None
-    after: int | None
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Two runs. `texts`: both answers in pieces, each with whether only this one has it; `queries` by what changed."""
-
-    sides: tuple[Side, Side]
+    answers: tuple[Answer, Answer]
     texts: tuple[Pieces, Pieces]
-    queries: list[tuple[str, str]]
-    results: list[ResultChange]
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """How many results came, went, moved and stayed."""
-        counter = Counter(one.change for one in self.results)
-        return {name: counter[name] for name in _ORDER}
+    difference: AnswerDifference
 
 
-def compared(one: Answer, other: Answer) -> Comparison:
-    """The comparison of two answers."""
-    return Comparison(
-        sides=(_side(one), _side(other)),
-        texts=differing(one.summary.text, other.summary.text),
-        queries=_queries(_asked(one), _asked(other)),
-        results=_results(one.results, other.results),
-    )
-
-
-def _side(answer: Answer) -> Side:
-    cost, route = answer.cost, answer.route
-    return Side(
-        answer.job_id, answer.question, route.strategy if route else "", route.planner.value if route else "",
-        answer.coverage, answer.timings_ms.get("total"), cost.llm_calls,
-        cost.llm_tokens_in + cost.llm_tokens_out + cost.embed_tokens,
-    )  # fmt: skip
+def side_by_side(client: Ramify, one: str, other: str) -> SideBySide:
+    """The answers of two jobs. Raises: NotFoundError; RamifyError where one has no answer."""
+    a, b = client.result(one), client.result(other)
+    found = compared(client.manifest(one), client.manifest(other))
+    return SideBySide((a, b), differing(a.summary.text, b.summary.text), found)
 
 
 def differing(one: str, other: str) -> tuple[Pieces, Pieces]:
@@ -100,35 +53,13 @@ def differing(one: str, other: str) -> tuple[Pieces, Pieces]:
     return tuple(left), tuple(right)
 
 
-def _asked(answer: Answer) -> list[str]:
-    """What its leaves searched."""
-    return list(dict.fromkeys(one_line(node.query) for node in answer.tree if node.kind is NodeKind.LEAF))
-
-
-def _queries(before: Sequence[str], after: Sequence[str]) -> list[tuple[str, str]]:
-    found = [("same" if query in after else "went", query) for query in before]
-    return found + [("came", query) for query in after if query not in before]
-
-
-def _results(before: Sequence[MergedHit], after: Sequence[MergedHit]) -> list[ResultChange]:
-    return sorted(_changes(before, after), key=lambda one: (_ORDER[one.change], one.after or one.before or 0))
-
-
-def _changes(before: Sequence[MergedHit], after: Sequence[MergedHit]) -> Iterator[ResultChange]:
-    places = [{hit.chunk_id: place for place, hit in enumerate(hits, 1)} for hits in (before, after)]
-    for hit in {hit.chunk_id: hit for hit in (*before, *after)}.values():
-        old, new = places[0].get(hit.chunk_id), places[1].get(hit.chunk_id)
-        change = "came" if old is None else "went" if new is None else "same" if old == new else "moved"
-        yield ResultChange(change, hit.chunk_id, hit.doc_id, hit.title, hit.path, old, new)
-
-
 @router.get("/compare")
-def compare(visitor: Reader, a: str = "", b: str = "") -> Response:
+def compare(visitor: ReadVisitor, a: str = "", b: str = "") -> Response:
     """A form for two jobs, and what differs between their answers."""
     found, error, client = None, "", visitor.client
     if a and b:
         try:
-            found = compared(client.result(a.strip()), client.result(b.strip()))
+            found = side_by_side(client, a.strip(), b.strip())
         except NotRunningError:
             raise
         except RamifyError as fault:

@@ -13,7 +13,7 @@ from orchestrator.corpus import counted_as
 from orchestrator.server.page.passages import original, passage_page
 from orchestrator.server.page.pdf_page import page_image
 from orchestrator.server.page.rendering import HEADERS
-from orchestrator.server.page.visitor import PageRoute, Reader, Visitor
+from orchestrator.server.page.visitor import PageRoute, ReadVisitor, Visitor
 from shared.errors import InputError, NotFoundError, NotRunningError
 from shared.models import JobStatus
 from shared.models.corpus import StoredDocument
@@ -27,7 +27,7 @@ _FILTERS = ("kinds", "folders", "formats", "languages", "years", "sizes", "names
 
 
 @router.get("/corpus")
-def overview(visitor: Reader) -> Response:
+def overview(visitor: ReadVisitor) -> Response:
     """Documents by kind, folder, format and so on, how fresh they are, the last ingests, and a form to upload more."""
     found, problem = None, ""
     try:
@@ -43,7 +43,7 @@ def _ingests(visitor: Visitor) -> list[JobStatus]:
 
 
 @router.get("/corpus/documents")
-def listed(visitor: Reader, q: str = "", start: str = "") -> Response:
+def listed(visitor: ReadVisitor, q: str = "", start: str = "") -> Response:
     """Documents, filtered by what an overview counts and by a part of title or path."""
     given = visitor.request.query_params
     chosen = {name: given[name] for name in _FILTERS if given.get(name)}
@@ -80,7 +80,7 @@ def _fits(document: StoredDocument, sought: str, chosen: Mapping[str, Any]) -> b
 
 @router.get("/corpus/documents/{doc_id}")
 def one(
-    visitor: Reader,
+    visitor: ReadVisitor,
     doc_id: str,
     chunk: str = "",
     page: Annotated[int | None, Query(ge=1)] = None,
@@ -95,7 +95,7 @@ def one(
 
 
 @router.get("/corpus/documents/{doc_id}/pages/{page}.png")
-def page_picture(visitor: Reader, doc_id: str, page: int, box: str = "") -> Response:
+def page_picture(visitor: ReadVisitor, doc_id: str, page: int, box: str = "") -> Response:
     """A page of a PDF whose file is at hand, with a box drawn."""
     file = original(visitor, visitor.client.corpus.document(doc_id))
     image = page_image(file, page, _box(box)) if file else None

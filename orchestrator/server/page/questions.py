@@ -17,7 +17,7 @@ from orchestrator.server.page.job_view import FIRST_ROWS, job_view
 from orchestrator.server.page.passages import passage_page
 from orchestrator.server.page.rendering import HEADERS
 from orchestrator.server.page.tree_rows import BLANK_ROW, planned_rows
-from orchestrator.server.page.visitor import Asker, PageRoute, Reader, Visitor
+from orchestrator.server.page.visitor import AskVisitor, PageRoute, ReadVisitor, Visitor
 from orchestrator.text_lines import row_lines
 from shared.errors import InputError, RamifyError
 from shared.models import JobStatus
@@ -46,14 +46,14 @@ def _asking(visitor: Visitor, form: Mapping[str, str], **more: Any) -> Response:
 
 
 @router.get("/")
-def home(visitor: Reader, question: str = "", again: str = "") -> Response:
+def home(visitor: ReadVisitor, question: str = "", again: str = "") -> Response:
     """The form of a question, and the last jobs."""
     form = {"question": question or (visitor.client.status(again).question if again else "")}
     return _asking(visitor, form)
 
 
 @router.post("/ask")
-def ask(visitor: Asker, form: Form) -> Response:
+def ask(visitor: AskVisitor, form: Form) -> Response:
     """Enqueue a question and go to its page; a form that cannot be taken is shown again with the reason."""
     try:
         job_id = visitor.client.submit(request_fields(form))
@@ -63,7 +63,7 @@ def ask(visitor: Asker, form: Form) -> Response:
 
 
 @router.post("/preview")
-def planned(visitor: Asker, form: Form) -> Response:
+def planned(visitor: AskVisitor, form: Form) -> Response:
     """The plan of a question and what it may cost; nothing is searched. A script gets the plan alone."""
     try:
         request = as_request(request_fields(form), tenant=visitor.client.tenant)
@@ -77,7 +77,9 @@ def planned(visitor: Asker, form: Form) -> Response:
 
 
 @router.get("/jobs")
-def listed(visitor: Reader, state: str = "", limit: Annotated[int, Query(ge=1, le=_MOST_JOBS)] = _JOBS) -> Response:
+def listed(
+    visitor: ReadVisitor, state: str = "", limit: Annotated[int, Query(ge=1, le=_MOST_JOBS)] = _JOBS
+) -> Response:
     """The newest jobs, all or those in one state."""
     found = visitor.client.jobs(limit + 1, state=state or None)
     more = min(_MOST_JOBS, limit * 2) if len(found) > limit < _MOST_JOBS else 0
@@ -85,13 +87,13 @@ def listed(visitor: Reader, state: str = "", limit: Annotated[int, Query(ge=1, l
 
 
 @router.get("/jobs/{job_id}")
-def one(visitor: Reader, job_id: str, *, early: bool = False) -> Response:
+def one(visitor: ReadVisitor, job_id: str, *, early: bool = False) -> Response:
     """One job: its tree, its answer."""
     return visitor.page("job.html", view=job_view(visitor.client, job_id, early=early), blank_row=BLANK_ROW)
 
 
 @router.get("/jobs/{job_id}/state")
-def state(visitor: Reader, job_id: str) -> Response:
+def state(visitor: ReadVisitor, job_id: str) -> Response:
     """What changes on a job's page while it runs, for scripts."""
     view = job_view(visitor.client, job_id)
     said = _told(view.status) | {"rows": [row.model_dump(mode="json") for row in view.rows]}
@@ -113,14 +115,14 @@ def _told(status: JobStatus) -> dict[str, Any]:
 
 
 @router.post("/jobs/{job_id}/cancel")
-def cancel(visitor: Asker, job_id: str) -> Response:
+def cancel(visitor: AskVisitor, job_id: str) -> Response:
     """End a job."""
     visitor.client.cancel(job_id)
     return RedirectResponse(f"/jobs/{job_id}", HTTPStatus.SEE_OTHER)
 
 
 @router.post("/jobs/{job_id}/retry")
-def retry(visitor: Asker, job_id: str) -> Response:
+def retry(visitor: AskVisitor, job_id: str) -> Response:
     """Try a job again, or the part of it that was made without something, and go to the new one."""
     status = visitor.client.status(job_id)
     repair = status.state == "done" and not status.partial
@@ -128,14 +130,21 @@ def retry(visitor: Asker, job_id: str) -> Response:
     return RedirectResponse(f"/jobs/{made.job_id}", HTTPStatus.SEE_OTHER)
 
 
+@router.post("/jobs/{job_id}/refresh")
+def refresh(visitor: AskVisitor, job_id: str) -> Response:
+    """Run the stale part of an answer again, and go to the new job."""
+    made = visitor.client.refresh(job_id)
+    return RedirectResponse(f"/jobs/{made.job_id}", HTTPStatus.SEE_OTHER)
+
+
 @router.get("/jobs/{job_id}/why")
-def why(visitor: Reader, job_id: str) -> Response:
+def why(visitor: ReadVisitor, job_id: str) -> Response:
     """What a job waits for, or how it ended."""
     return visitor.page("why.html", found=visitor.client.why(job_id), back=f"/jobs/{job_id}")
 
 
 @router.get("/why")
-def why_any(visitor: Reader, id_: Annotated[str, Query(alias="id", max_length=100)]) -> Response:
+def why_any(visitor: ReadVisitor, id_: Annotated[str, Query(alias="id", max_length=100)]) -> Response:
     """The same of a job or a batch."""
     found = visitor.client.why(id_.strip())
     batch = getattr(found, "batch_id", None)
@@ -144,13 +153,13 @@ def why_any(visitor: Reader, id_: Annotated[str, Query(alias="id", max_length=10
 
 
 @router.get("/jobs/{job_id}/sources/{number}")
-def source(visitor: Reader, job_id: str, number: int) -> Response:
+def source(visitor: ReadVisitor, job_id: str, number: int) -> Response:
     """The passage that a citation stands for, in its document."""
     return passage_page(visitor, visitor.client.corpus.cited(job_id, number), back=f"/jobs/{job_id}")
 
 
 @router.get("/jobs/{job_id}/rows")
-def rows(visitor: Reader, job_id: str, first: Annotated[int, Query(alias="from", ge=1, le=10**9)] = 1) -> Response:
+def rows(visitor: ReadVisitor, job_id: str, first: Annotated[int, Query(alias="from", ge=1, le=10**9)] = 1) -> Response:
     """A page of the rows of a list."""
     answer = visitor.client.result(job_id)
     if answer.table is None:
@@ -163,7 +172,7 @@ def rows(visitor: Reader, job_id: str, first: Annotated[int, Query(alias="from",
 
 
 @router.get("/jobs/{job_id}/rows.{ending}")
-def rows_file(visitor: Reader, job_id: str, ending: str) -> Response:
+def rows_file(visitor: ReadVisitor, job_id: str, ending: str) -> Response:
     """All rows of a list as a file."""
     answer = visitor.client.result(job_id)
     columns = answer.table.columns if answer.table else ()

@@ -48,7 +48,7 @@ def _environment() -> Environment:
     )  # fmt: skip
     made.filters |= {"score": _score, "seconds": duration, "moment": _moment, "iso": _iso, "money": _money}
     made.filters |= {"one_line": one_line, "short": lambda text: text[:_SHORT], "file": static_url}
-    made.filters |= {"as_data": as_data}
+    made.filters |= {"as_data": as_data, "plain_json": json_text}
     return made
 
 

@@ -57,9 +57,9 @@ def visitor_with(scope: Scope) -> Callable[..., Visitor]:
     return visitor
 
 
-Reader = Annotated[Visitor, Depends(visitor_with(Scope.READ))]
-Asker = Annotated[Visitor, Depends(visitor_with(Scope.ASK))]
-Operator = Annotated[Visitor, Depends(visitor_with(Scope.ADMIN))]
+ReadVisitor = Annotated[Visitor, Depends(visitor_with(Scope.READ))]
+AskVisitor = Annotated[Visitor, Depends(visitor_with(Scope.ASK))]
+AdminVisitor = Annotated[Visitor, Depends(visitor_with(Scope.ADMIN))]
 
 
 class PageRoute(APIRoute):

@@ -1,4 +1,4 @@
-"""What pages are made of: sentences and citations of a text, marks in a passage, rows of a tree, two runs compared."""
+"""What pages are made of: sentences and citations of a text, marks in a passage, rows of a tree, two texts."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import pytest
 
 from orchestrator.answer_text import Piece, blocks, pieces
 from orchestrator.growth import replay
-from orchestrator.server.page.comparing import compared, differing
+from orchestrator.server.page.comparing import differing
 from orchestrator.server.page.forms import form_of, request_fields
 from orchestrator.server.page.passages import marked
 from orchestrator.server.page.tree_rows import rows_of
-from shared.models import Answer, Facet, JobEvent, JobRequest, MergedHit, Node
+from shared.models import Facet, JobEvent, JobRequest, Node
 from shared.models.corpus import PassageMark
 from shared.models.support import AnswerSentence, Support
 
@@ -72,28 +72,6 @@ def test_rows_stand_in_the_order_of_the_tree_with_scores_and_times() -> None:
     ]  # fmt: skip
     assert (rows[2].hits, rows[2].score, rows[2].ms) == (3, 0.25, 8)
     assert rows[2].query == "why 0.10?", "nothing hidden"
-
-
-def hit(chunk_id: str) -> MergedHit:
-    return MergedHit(chunk_id=chunk_id, doc_id=chunk_id, path="p", title=chunk_id, text="t", score=1.0)
-
-
-def test_two_runs_tell_what_came_went_and_moved() -> None:
-    def answer(*chunks: str, queries: tuple[str, ...]) -> Answer:
-        tree = [
-            Node(id=f"0.{number}", parent_id="0", level=1, facet=Facet.CORE, query=query)
-            for number, query in enumerate(queries)
-        ]
-        return Answer(
-            job_id="j", question="q", state="done", coverage="", tree=tuple(tree), results=tuple(map(hit, chunks))
-        )
-
-    found = compared(answer("a", "b", "c", queries=("x", "y")), answer("a", "c", "d", queries=("y", "z")))
-    assert found.counts == {"went": 1, "came": 1, "moved": 1, "same": 1}
-    assert [(one.chunk_id, one.before, one.after) for one in found.results] == [
-        ("b", 2, None), ("d", None, 3), ("c", 3, 2), ("a", 1, 1),
-    ]  # fmt: skip
-    assert found.queries == [("went", "x"), ("same", "y"), ("came", "z")]
 
 
 @pytest.mark.parametrize(
