@@ -12,6 +12,7 @@ from fastapi.responses import JSONResponse, RedirectResponse, Response, Streamin
 
 from orchestrator.intake import as_request
 from orchestrator.planning.preview import preview
+from orchestrator.records.export import KINDS, ExportFormat
 from orchestrator.server.page.forms import request_fields
 from orchestrator.server.page.job_view import FIRST_ROWS, job_view
 from orchestrator.server.page.passages import passage_page
@@ -182,6 +183,18 @@ def rows_file(visitor: ReadVisitor, job_id: str, ending: str) -> Response:
 
 def download(lines: Iterator[str], name: str, ending: str) -> Response:
     """A file that is written as it is read."""
-    headers = {**HEADERS, "Content-Disposition": f'attachment; filename="{name}"'}
     kind = "text/csv; charset=utf-8" if ending == "csv" else "application/jsonl"
-    return StreamingResponse(lines, media_type=kind, headers=headers)
+    return StreamingResponse(lines, media_type=kind, headers=_kept_as(name))
+
+
+def _kept_as(name: str) -> dict[str, str]:
+    """Headers by which browsers keep a file and show nothing of it."""
+    return {**HEADERS, "Content-Disposition": f'attachment; filename="{name}"'}
+
+
+@router.get("/jobs/{job_id}/export.{written_as}")
+def export(visitor: ReadVisitor, job_id: str, written_as: ExportFormat) -> Response:
+    """An answer with its sources as a file."""
+    kind = KINDS[written_as]
+    text = kind.answer(visitor.client.result(job_id))
+    return Response(text, media_type=kind.media_type, headers=_kept_as(f"{job_id}{kind.ending}"))

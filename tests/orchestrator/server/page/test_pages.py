@@ -114,6 +114,14 @@ def test_an_answer_shows_what_is_wrong_with_it(http: TestClient, hostile: str) -
         assert said in page, said
 
 
+def test_answers_are_kept_as_files_that_browsers_do_not_open(http: TestClient, hostile: str) -> None:
+    for ending in ("md", "html", "json", "bibtex", "csl"):
+        found = http.get(f"/jobs/{hostile}/export.{ending}")
+        assert found.headers["content-disposition"].startswith(f'attachment; filename="{hostile}.')
+        assert found.text
+    assert http.get(f"/jobs/{hostile}/export.exe").status_code == 422
+
+
 @pytest.mark.parametrize("path", PAGES)
 def test_every_page_keeps_the_rules_without_pools(http: TestClient, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("orchestrator.corpus._READ_S", 0.2)
