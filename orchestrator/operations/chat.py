@@ -32,7 +32,7 @@ class ChatJob(NamedTuple):
     """What became of a request: the job that answers it, or at once the reply of one that needs none.
 
     `id`: of the completion; `question`: as it was asked, `namespace`: where it is looked up; `read`: what reading the
-    conversation has cost.
+    conversation has cost; `base_url`: of the server that shows cited passages.
     """
 
     id: str
@@ -43,6 +43,7 @@ class ChatJob(NamedTuple):
     job_id: str | None = None
     reply: ChatReply | None = None
     read: Cost = Cost()
+    base_url: str = ""
 
 
 class NoModelsInput(Model):
@@ -80,7 +81,8 @@ def completed(client: Ramify, job: ChatJob) -> ChatCompletion:
         reply, cost, said = job.reply or ChatReply(content=""), job.read, ChatAbout(question=job.question)
     else:
         answer = client.result(job.job_id)
-        reply, cost, said = reply_of(answer, job.question, job.namespace), job.read + answer.cost, about(answer)
+        reply = reply_of(answer, job.question, job.namespace, job.base_url)
+        cost, said = job.read + answer.cost, about(answer)
     choice = ChatChoice(message=reply)
     return ChatCompletion(
         id=job.id, created=job.created, model=job.model, choices=(choice,), usage=usage_of(cost), ramify=said

@@ -126,12 +126,24 @@ class ChatModels(Model):
     data: tuple[ChatModel, ...]
 
 
-def reply_of(answer: Answer, question: str, namespace: str) -> ChatReply:
-    """The text of an answer with its sources at the end. `question`: in whose language they are announced."""
+def reply_of(answer: Answer, question: str, namespace: str, base_url: str = "") -> ChatReply:
+    """The text of an answer with its sources at the end. `question`: in whose language they are announced.
+
+    `base_url`: of the server whose page shows a cited passage; without one citations have Ramify's own addresses.
+    """
     text = answer.summary.text or _named(answer)
     cited = {citation.number: citation for citation in answer.summary.citations}
     marks = tuple(
-        Annotation(url_citation=_citation(mark, citation, namespace))
+        Annotation(
+            url_citation=UrlCitation(
+                start_index=mark.start(),
+                end_index=mark.end(),
+                url=f"{base_url}/jobs/{answer.job_id}/sources/{citation.number}"
+                if base_url
+                else f"{SCHEME}{namespace}/{quoted(citation.path)}",
+                title=citation.title,
+            )
+        )
         for mark in _MARK.finditer(text)
         if (citation := cited.get(int(mark[1])))
     )
@@ -159,11 +171,6 @@ def pieces(text: str) -> Iterator[str]:
 def nothing_to_look_up(question: str) -> str:
     """The reply to thanks and greetings."""
     return reader_sentence("nothing_to_look_up", question)
-
-
-def _citation(mark: re.Match[str], citation: Citation, namespace: str) -> UrlCitation:
-    url = f"{SCHEME}{namespace}/{quoted(citation.path)}"
-    return UrlCitation(start_index=mark.start(), end_index=mark.end(), url=url, title=citation.title)
 
 
 def _sources(answer: Answer, question: str) -> str:

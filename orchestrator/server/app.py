@@ -11,16 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from anyio import to_thread
 from fastapi import FastAPI
-from pydantic.json_schema import models_json_schema
 from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import Route
 
 from orchestrator.access.callers import Callers
 from orchestrator.access.guesses import Guesses
 from orchestrator.client import Ramify
-from orchestrator.operations.push import PushInput
 from orchestrator.operations.registry import OPERATIONS
-from orchestrator.operations.streams import BatchInput
 from orchestrator.server import batch_stream, chat, health, login, metrics, problems, routes, uploads
 from orchestrator.server.bodies import BodyReaders
 from orchestrator.server.bounds import BodyBounds
@@ -35,10 +32,6 @@ from shared.settings import Settings
 if TYPE_CHECKING:
     from orchestrator.mcp.http import McpPath
 
-#: Schemas of bodies that routes written by hand read themselves.
-_, _BY_HAND = models_json_schema(
-    [(BatchInput, "validation"), (PushInput, "validation")], ref_template="#/components/schemas/{model}"
-)
 #: What pages of other sites may send, where settings name them; no cookie.
 _CORS: dict[str, Any] = {
     "allow_methods": ("GET", "POST", "DELETE"),

@@ -108,6 +108,7 @@ async def chat(
     """Answer the last message of a chat out of the corpus. Sources stand at the end of the text and as annotations."""
     client = client_of(request, caller)
     job = await to_thread.run_sync(begin, client, given)
+    job = job._replace(base_url=str(request.base_url).rstrip("/"))
     followed = _Followed(request, client, job)
     if given.stream:
         with_usage = bool(given.stream_options and given.stream_options.include_usage)

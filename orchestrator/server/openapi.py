@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from fastapi import FastAPI
+from pydantic.json_schema import models_json_schema
 
 from orchestrator.operations.operation import HttpRoute, Operation
 from orchestrator.server.problems import MEDIA_TYPE, Problem
@@ -24,6 +25,7 @@ def described(app: FastAPI, operations: Iterable[Operation[Any]], strategies: It
         schemas = document.setdefault("components", {}).setdefault("schemas", {})
         schemas["Problem"] = Problem.model_json_schema()
         known = list(operations)
+        schemas |= {name: schema for name, schema in _bodies(known).items() if name not in schemas}
         for operation in known:
             _name_strategies(schemas.get(operation.input.__name__, {}), sorted(strategies))
         for operation, route, method in _routes(document, known):
@@ -39,6 +41,14 @@ def described(app: FastAPI, operations: Iterable[Operation[Any]], strategies: It
             schemas.pop(unused, None)
         app.openapi_schema = document
     return app.openapi_schema
+
+
+def _bodies(operations: Iterable[Operation[Any]]) -> Described:
+    """The schemas of bodies that routes written by hand read themselves, by name."""
+    inputs = {one.input for one in operations for route in one.routes if route.by_hand and route.method == "POST"}
+    wanted: Any = [(model, "validation") for model in sorted(inputs, key=lambda model: model.__name__)]
+    found: Described = models_json_schema(wanted, ref_template="#/components/schemas/{model}")[1].get("$defs", {})
+    return found
 
 
 def _routes(
