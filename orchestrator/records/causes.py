@@ -13,6 +13,8 @@ from shared.models.manifest import Manifest
 
 #: What an answer is made without because it is set up so, and not because something failed.
 _SET_UP = frozenset({Degradation.NOT_CONFIGURED.value})
+#: What another setting or model leads to, without a failure of a server.
+_FOLLOWS = frozenset({Degradation.LLM_REPLY_UNUSABLE.value, Degradation.OVER_BUDGET.value})
 _WITHOUT: Mapping[str, str] = MappingProxyType(
     {
         Degradation.LLM_UNAVAILABLE: "the LLM",
@@ -43,10 +45,18 @@ class Cause(StrEnum):
     RELEASE = "release"
 
 
+_BEFORE_OUTAGE = frozenset({Cause.QUESTION, Cause.SETTINGS, Cause.MODEL})
+_BEFORE_CORPUS = _BEFORE_OUTAGE | {Cause.OUTAGE}
+
+
 def compared(a: Manifest, b: Manifest) -> AnswerDifference:
     """How `b` differs from `a`, with what did it."""
     found = difference(a, b)
     said = {cause: words for cause in Cause if (words := _SAID[cause](found))}
+    if said.keys() & _BEFORE_OUTAGE and _codes(found) <= _FOLLOWS:
+        said.pop(Cause.OUTAGE, None)
+    if said.keys() & _BEFORE_CORPUS and not _changed(found):
+        said.pop(Cause.CORPUS, None)  # other documents were found, which that explains
     if said.keys() - {Cause.PLAN, Cause.RELEASE} and not _own_plan(found):
         said.pop(Cause.PLAN, None)  # it follows from what stands before it
     return found.model_copy(update={"causes": tuple(said), "sentence": _sentence(found, said)})
@@ -94,20 +104,31 @@ def _outage(found: AnswerDifference) -> str:
     return _named([f"{what} at {', '.join(sorted(items)[:_MOST_NAMED])}" for what, items in said.items()])
 
 
+def _codes(found: AnswerDifference) -> frozenset[str]:
+    """What one of the two was made without, and the other one was not, somewhere."""
+    pairs = ((frozenset(change.before or ()), frozenset(change.after or ())) for change in found.degraded)
+    return frozenset(code for before, after in pairs for code in before ^ after) - _SET_UP
+
+
 def _corpus(found: AnswerDifference) -> str:
     """Documents whose content changed; such as came or went where the corpus was written in between."""
     if any(change.name.partition(".")[0] == _CHUNKING for change in found.settings):
         return ""  # all documents are cut otherwise: that is the setting
-    changed = [one.path for one in found.documents if one.how == "changed"]
-    if changed:
+    if changed := _changed(found):
         return f"{_paths(changed)} {'was' if len(changed) == 1 else 'were'} changed"
     before, after = found.index_versions
     if before == after or not (found.results or found.documents or found.plan or found.answer):
         return ""
     came, went = ([one.path for one in found.documents if one.how == how] for how in ("came", "went"))
-    told = _named([f"{_paths(paths)} {how}" for how, paths in (("came in", came), ("is found no more", went)) if paths])
+    no_more = f"{'is' if len(went) == 1 else 'are'} found no more"
+    told = _named([f"{_paths(paths)} {how}" for how, paths in (("came in", came), (no_more, went)) if paths])
     written = "it was written in between"
     return f"{written}: {told}" if told else f"{written}, and none of the documents they rest on changed"
+
+
+def _changed(found: AnswerDifference) -> list[str]:
+    """The paths of documents of which the two rest on different contents."""
+    return [one.path for one in found.documents if one.how == "changed"]
 
 
 def _plan(found: AnswerDifference) -> str:

@@ -160,6 +160,19 @@ def test_what_follows_from_a_setting_is_not_named_beside_it_and_two_causes_are()
     )
 
 
+def test_documents_that_were_found_otherwise_are_no_cause_where_an_outage_explains_them() -> None:
+    down = {"0.0": ("embedding_unavailable",)}
+    assert found(2, degraded=down, documents=(document("b"),), results=MOVED).causes == ("outage",)
+    assert found(2, degraded=down, documents=(document("a", "v2"), document("b"))).causes == ("outage", "corpus")
+
+
+def test_a_reply_that_another_setting_makes_unusable_is_no_outage() -> None:
+    unusable = {"plan.job": ("llm_reply_unusable",)}
+    assert found(options={"top_n": 5}, degraded=unusable).causes == ("settings",)
+    assert found(degraded=unusable).causes == ("outage",)
+    assert found(options={"top_n": 5}, degraded={"plan.job": ("llm_unavailable",)}).causes == ("settings", "outage")
+
+
 def test_a_corpus_that_was_written_without_any_effect_is_no_cause() -> None:
     assert found(7).sentence.startswith("Nothing differs")
 
