@@ -16,7 +16,7 @@ from redis import Redis
 from orchestrator.ingest import Ingesting
 from orchestrator.remote import call_pool
 from shared.contract import TaskName
-from shared.errors import InputError, NotFoundError, RamifyError
+from shared.errors import ConflictError, InputError, NotFoundError, RamifyError
 from shared.jobs import reachable
 from shared.jobs.job_list import JobFilter, newest_jobs
 from shared.models import Answer, DocumentOutcome
@@ -159,7 +159,7 @@ class Corpus:
             raise NotFoundError("document", name, "no document has that id, path or title, or a part of them")
         listed = ", ".join(_named_apart(reply.candidates)[:_LISTED])
         more = " ..." if len(reply.candidates) > _LISTED else ""
-        raise InputError("document", name, f"it may be one of {listed}{more}: give a path or an id")
+        raise ConflictError("document", name, f"it may be one of {listed}{more}: give a path or an id")
 
     def cited(self, job_id: str, number: int, around: int = 600) -> Passage:
         """The passage that `[number]` of a job's answer stands for, or the sentence of that row of its list.

@@ -10,7 +10,7 @@ from orchestrator.hand_over import HandOver
 from orchestrator.ingest import Ingesting, IngestOptions
 from orchestrator.retry import Retrying
 from shared.connections.quarantine import Quarantine
-from shared.errors import InputError, NotFoundError, RamifyError
+from shared.errors import ConflictError, NotFoundError, RamifyError
 from shared.jobs import JobStore, codec, reachable
 from shared.jobs.dead_letters import DeadLetterStore
 from shared.jobs.keys import id_time
@@ -94,14 +94,14 @@ class DeadLetters:
             made = self._retrying.job(dead_letter.job_id, dead_letter.tenant)
         except NotFoundError:
             fix = f"its job {dead_letter.job_id} has expired: `ramify dead drop {dead_letter.id}`"
-            raise InputError("dead letter id", dead_letter.id, fix) from None
+            raise ConflictError("dead letter id", dead_letter.id, fix) from None
         return Replayed(dead_letter_id=dead_letter.id, job_id=made.job_id)
 
     def _replay_document(self, dead_letter: DeadLetter) -> Replayed:
         content = self._dead.content(dead_letter.id)
         if content is None:
             fix = f"its document was not kept: run `ramify ingest` again with {dead_letter.what}"
-            raise InputError("dead letter id", dead_letter.id, fix)
+            raise ConflictError("dead letter id", dead_letter.id, fix)
         return Replayed(dead_letter_id=dead_letter.id, document=replay_document(self._ingesting, dead_letter, content))
 
 
@@ -113,11 +113,11 @@ def replay_document(ingesting: Ingesting, dead_letter: DeadLetter, content: byte
     try:
         document = codec.unpack(content, RawDocument)
     except (ValueError, ValidationError):
-        raise InputError(
+        raise ConflictError(
             "dead letter id", dead_letter.id, "its document is damaged: run `ramify ingest` again"
         ) from None
     if (document.tenant, document.namespace) != (dead_letter.tenant, dead_letter.namespace):
-        raise InputError("dead letter id", dead_letter.id, "its document is another tenant's: drop the dead letter")
+        raise ConflictError("dead letter id", dead_letter.id, "its document is another tenant's: drop the dead letter")
     options = IngestOptions(dead_letter.tenant, dead_letter.namespace, deadline_s=REPLAY_TIMEOUT_S)
     job_id = ingesting.submit(HandedOver.DOCUMENTS, [_REPLAYED], options)
     with HandOver(ingesting, job_id, options) as hand_over:

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from orchestrator.retry import Retried, Retrying, pages
 from orchestrator.submitting import Submitter
-from shared.errors import InputError
+from shared.errors import ConflictError
 from shared.jobs import JobStore, State, new_id
 from shared.jobs.endings import Again, EndedJob
 from shared.jobs.stale import StaleAnswers
@@ -47,7 +47,7 @@ class Refreshing(Retrying):
 
         made = self._filled(new_id(), opened, self._stale_of(tenant), "--stale")
         if made is None:
-            raise InputError("--stale", tenant, "no answer is stale, or all that are so are refreshed already")
+            raise ConflictError("stale answers", tenant, "no answer is stale, or all that are so are refreshed already")
         return made
 
     def stale(self, tenant: str) -> Iterator[str]:

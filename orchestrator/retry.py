@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from orchestrator.intake import as_request
 from orchestrator.submitting import Submitter
 from orchestrator.taken_over import TakenOver, taken_over
-from shared.errors import BatchCancelledError, InputError, LaneFullError, NotFoundError, RamifyError
+from shared.errors import BatchCancelledError, ConflictError, LaneFullError, NotFoundError, RamifyError
 from shared.jobs import JobStore, State, new_id
 from shared.jobs.endings import Again, EndedJob
 from shared.jobs.keys import id_time
@@ -131,16 +131,16 @@ class Retrying:
     def _check(self, old: EndedJob) -> None:
         if old.open:
             fix = f"it is still {old.state.value}: wait for its end, or `ramify cancel {old.job_id}` it first"
-            raise InputError("job id", old.job_id, fix)
+            raise ConflictError("job id", old.job_id, fix)
         newer = self._newer([old]).get(old.job_id)
         if newer and newer.open:
             raise _already_retried(old.job_id, newer.job_id)
         if newer and newer.complete:
             show = f"retry --degraded {newer.job_id}" if newer.degraded else f"result {newer.job_id}"
             fix = f"its retry has answered{', degraded' if newer.degraded else ''}: `ramify {show}`"
-            raise InputError("job id", old.job_id, fix)
+            raise ConflictError("job id", old.job_id, fix)
         if not self._wanted(old):
-            raise InputError("job id", old.job_id, self._unwanted(old))
+            raise ConflictError("job id", old.job_id, self._unwanted(old))
 
     def _wanted(self, old: EndedJob) -> bool:
         """Whether this retry is for such a job."""
@@ -180,7 +180,7 @@ class Retrying:
         status = self._jobs.batches.status(batch_id)
         if status.open:
             fix = f"{status.open} of its jobs are still open: wait for them, or `ramify cancel {batch_id}` first"
-            raise InputError("batch id", batch_id, fix)
+            raise ConflictError("batch id", batch_id, fix)
         limits = Budget(**(status.budget or Budget()).limits())
 
         def opened(new: str) -> None:
@@ -196,7 +196,7 @@ class Retrying:
             self._jobs.retries.link_batch(new, batch_id, self._again)
             raise
         if made is None:
-            raise InputError("batch id", batch_id, self._nothing_left(status))
+            raise ConflictError("batch id", batch_id, self._nothing_left(status))
         self._jobs.retries.link_batch(new, batch_id, self._again)
         left = 0 if self._again is not Again.MISSING else self._repairable(status)
         return made.model_copy(update={"degraded": left})
@@ -292,8 +292,8 @@ class Retrying:
         return len(taken), next((record.reason or "" for record in records if record.job_id is None), "")
 
 
-def _already_retried(job_id: str, newer: str) -> InputError:
-    return InputError("job id", job_id, f"it is tried again already: `ramify why {newer}` says how far that is")
+def _already_retried(job_id: str, newer: str) -> ConflictError:
+    return ConflictError("job id", job_id, f"it is tried again already: `ramify why {newer}` says how far that is")
 
 
 def pages(items: Iterable[T]) -> Iterator[list[T]]:

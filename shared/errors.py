@@ -41,11 +41,15 @@ class NotFoundError(InputError):
     """No job, batch or file of that name."""
 
 
+class ConflictError(InputError):
+    """What was asked for does not fit what there is now: the state of a job, or several documents of one name."""
+
+
 class NotRunningError(RamifyError):
     """Redis, a worker pool or another part of the stack does not answer."""
 
 
-class IngestUnderWayError(InputError):
+class IngestUnderWayError(ConflictError):
     """Another ingest, `job_id`, is at the same files."""
 
     def __init__(self, job_id: str, paths: str) -> None:

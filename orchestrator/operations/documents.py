@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, StrictBool
 
 from orchestrator.access.caller import Scope
 from orchestrator.client import Ramify
@@ -35,7 +35,11 @@ class CorpusInput(Model):
 class DocumentsInput(Model):
     """A page of the list of documents."""
 
-    start: str = Field(default="", max_length=64, description="`following` of the page before")
+    start: str = Field(
+        default="",
+        pattern=r"^([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})?$",
+        description="`following` of the page before",
+    )
     limit: int = Field(default=PAGE, ge=1, le=PAGE, description="how many")
     namespace: Name | None = Field(default=None, description="of this namespace alone")
 
@@ -85,7 +89,7 @@ class MessageInput(SessionInput):
 
     text: str = Field(min_length=1, max_length=MAX_MESSAGE_CHARS)
     role: Literal["user", "assistant", "system", "tool"] = Field(default="user", description="whose")
-    summary: bool = False
+    summary: StrictBool = False
 
 
 class SessionDropped(Model):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, StrictBool
 
 from orchestrator.access.caller import Scope
 from orchestrator.client import Ramify
@@ -111,7 +111,7 @@ class JobTree(Model):
 class RetryInput(JobOrBatchId):
     """What is tried again, and how."""
 
-    degraded: bool = Field(default=False, description="repair answers that were made without something")
+    degraded: StrictBool = Field(default=False, description="repair answers that were made without something")
     deadline_s: float | None = Field(default=None, gt=0, le=86_400, description="seconds of each new job from its turn")
     queue_limit_s: float | None = Field(
         default=None, gt=0, le=2_592_000, description="seconds that each may wait for its turn"

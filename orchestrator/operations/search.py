@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import Field, StrictBool
 
 from orchestrator.access.caller import Scope
 from orchestrator.checking import PASSAGES, CheckedPassage, Passages, TextCheck, check_text, passage_of
@@ -23,10 +23,15 @@ from shared.settings.strategies import named
 #: Characters of a sentence that are searched for.
 _MAX_QUERY = 2_000
 Target = Annotated[
-    str | None, Field(max_length=1000, description="only what is under ramify://NAMESPACE/FOLDER/, or such paths")
+    str | None,
+    Field(
+        max_length=1000,
+        description="only what is under ramify://NAMESPACE/FOLDER/, or such paths",
+        json_schema_extra={"pattern": r"^(ramify://[^/\s]+(/.*)?|[^/:\s][^:]*)$"},
+    ),
 ]
 Related = Annotated[int, Field(ge=0, le=MAX_RELATED, description="related contexts of each hit")]
-Plan = Annotated[bool, Field(description="tell the queries and what each found")]
+Plan = Annotated[StrictBool, Field(description="tell the queries and what each found")]
 
 
 class FindInput(FindQuery):
@@ -46,10 +51,10 @@ class SearchInput(Model):
     question: str = Field(min_length=1, max_length=MAX_QUESTION_CHARS)
     session: Session | None = None
     session_id: Name | None = None
-    remember: bool = False
+    remember: StrictBool = False
     mode: SearchMode | None = None
     strategy: Name | None = None
-    explain: bool = False
+    explain: StrictBool = False
     top_n: int = Field(default=10, ge=1, le=200)
     deadline_s: float | None = Field(default=None, gt=0, le=600)
     filters: Filters = Filters()
@@ -69,7 +74,7 @@ class CheckInput(Model):
 class PlanInput(Question):
     """A question that is only planned. `llm`: let the LLM plan, if there is one; that costs its calls."""
 
-    llm: bool = True
+    llm: StrictBool = True
 
 
 class RouteInput(Model):
@@ -77,7 +82,7 @@ class RouteInput(Model):
 
     question: str = Field(min_length=1, max_length=MAX_QUESTION_CHARS)
     strategy: Name | None = None
-    llm: bool | None = None
+    llm: StrictBool | None = None
 
 
 def given_fields(given: Model) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from pydantic import Field
 from orchestrator.remote import call_pool
 from orchestrator.submitting import Submitter
 from shared.contract import TaskName
-from shared.errors import InputError, RamifyError
+from shared.errors import ConflictError, InputError, RamifyError
 from shared.jobs import JobReader, JobStore, new_id
 from shared.jobs.keys import JobKeys
 from shared.models import Answer, JobRequest
@@ -55,7 +55,9 @@ class Replaying:
         """
         old = self._jobs.job(job_id)
         if old is None or not old.terminal or old.request.ingest is not None:
-            raise InputError("job id", job_id, "only an answer that is done can be replayed: `ramify status` says more")
+            raise ConflictError(
+                "job id", job_id, "only an answer that is done can be replayed: `ramify status` says more"
+            )
         manifest = manifest_or_error(self._reader, job_id)
         self._check_list(manifest, start)
         strategies = {leaf.id: leaf.strategy for leaf in manifest.record.leaves}
@@ -74,7 +76,7 @@ class Replaying:
         """The same of a manifest, on this installation's corpus and settings. Raises: as `job`."""
         if start not in {ReplayStage.PLAN, ReplayStage.SEARCH}:
             fix = "a manifest holds no passages: replay it --from plan or --from search"
-            raise InputError("--from", start.value, fix)
+            raise ConflictError("--from", start.value, fix)
         self._check_list(manifest, start)
         record = manifest.record
         request = JobRequest.model_validate({**record.options, "question": record.question, "tenant": tenant})
@@ -100,7 +102,7 @@ class Replaying:
     def _check_list(manifest: Manifest, start: ReplayStage) -> None:
         route = manifest.record.plan.route
         if route and route.planner is PlannerName.ENUMERATION and start is not ReplayStage.PLAN:
-            raise InputError("--from", start.value, "a list is read anew from the corpus: replay it --from plan")
+            raise ConflictError("--from", start.value, "a list is read anew from the corpus: replay it --from plan")
 
     def _check_leaves(self, job_id: str, manifest: Manifest, answer: Answer | None, start: ReplayStage) -> None:
         """Raises: InputError where what the leaves had found is not kept."""
@@ -109,7 +111,7 @@ class Replaying:
         if answer is None or lost or not all(hit.text for hit in answer.results):
             keep = "(jobs.keep = full keeps it)"
             fix = f"what the leaves of job {job_id} found is not kept {keep}: replay it --from search"
-            raise InputError("--from", start.value, fix)
+            raise ConflictError("--from", start.value, fix)
 
     def _check_candidates(self, job_id: str, manifest: Manifest) -> None:
         """Raises: InputError where candidates are neither kept nor can be found again as they were."""
@@ -123,7 +125,7 @@ class Replaying:
             why = "the corpus has been written since"
         if why:
             fix = f"its candidates are not kept (jobs.keep = candidates keeps them) and {why}: replay it --from search"
-            raise InputError("--from", ReplayStage.RERANK.value, fix)
+            raise ConflictError("--from", ReplayStage.RERANK.value, fix)
 
     def _index_version(self, tenant: str) -> int:
         """That of the collection now. Raises: NotRunningError when no search worker answers in time."""

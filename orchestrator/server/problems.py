@@ -15,6 +15,7 @@ from starlette.routing import Match
 
 from shared.errors import (
     BatchCancelledError,
+    ConflictError,
     IngestUnderWayError,
     InputError,
     LaneFullError,
@@ -45,7 +46,7 @@ GUARDS = {
 _RETRY_AFTER_S = 5
 _STATUS: tuple[tuple[type[RamifyError], int], ...] = (
     (NotFoundError, 404),
-    (IngestUnderWayError, 409),
+    (ConflictError, 409),
     (InputError, 422),
     (LaneFullError, 429),
     (TooManyRequestsError, 429),

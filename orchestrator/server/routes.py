@@ -116,14 +116,24 @@ def _own(scope: Scope) -> Iterator[inspect.Parameter]:
 def _parts(taken: type[Model], named: list[str], headed: Mapping[str, str]) -> Iterator[inspect.Parameter]:
     for name in named:
         field = taken.model_fields[name]
-        yield _parameter(name, Annotated[_with(field, Path(description=field.description))])
+        yield _parameter(
+            name, Annotated[_with(field, Path(description=field.description, json_schema_extra=_extra(field)))]
+        )
     for name, header in headed.items():
         field = taken.model_fields[name]
-        yield _parameter(f"header_{name}", Annotated[_with(field, Header(alias=header))], default=None)
+        yield _parameter(
+            f"header_{name}",
+            Annotated[_with(field, Header(alias=header, json_schema_extra=_extra(field)))],
+            default=None,
+        )
 
 
 def _with(field: FieldInfo, marker: FieldInfo) -> tuple[Any, ...]:
     return (field.annotation, *field.metadata, marker)
+
+
+def _extra(field: FieldInfo) -> dict[str, Any] | None:
+    return field.json_schema_extra if isinstance(field.json_schema_extra, dict) else None
 
 
 def _options(operation: Operation[Any], route: HttpRoute, named: list[str]) -> Iterator[inspect.Parameter]:

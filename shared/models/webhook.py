@@ -52,7 +52,11 @@ def _as_webhook(given: str) -> str:
 
 
 #: An address of a receiver, as requests and endpoints name it.
-WebhookUrl = Annotated[str, Field(max_length=MAX_URL_CHARS), AfterValidator(_as_webhook)]
+WebhookUrl = Annotated[
+    str,
+    Field(max_length=MAX_URL_CHARS, json_schema_extra={"pattern": r"^https?://[a-z0-9.\-]+(:[0-9]{1,5})?(/[!-~]*)?$"}),
+    AfterValidator(_as_webhook),
+]
 
 
 class WebhookEndpoint(Model):
