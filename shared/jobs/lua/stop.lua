@@ -9,15 +9,16 @@
 -- with opened
 -- with shrink
 -- with totals
-local state, created, finished, partial, degraded, batch = unpack(redis.call('HMGET', KEYS[1], 'state', 'created_at',
-  'finished_at', 'partial', 'degraded', 'batch_id'))
+local found = redis.call('HMGET', KEYS[1], 'state', 'created_at', 'finished_at', 'partial', 'degraded', 'batch_id',
+  unpack(OF_ENDED))
+local state, created, finished, partial, degraded, batch = unpack(found, 1, 6)
 local unknown = not TRANSITIONS[state or ''] and not finished and redis.call('EXISTS', KEYS[1]) == 1
 if not may_become(state or '', ARGV[4]) and not (unknown and ARGV[6] == '1') then return 0 end
 redis.call('HSET', KEYS[1], 'state', ARGV[4], 'error', ARGV[5], 'finished_at', ARGV[1], 'updated_at', ARGV[1])
 redis.call('DEL', KEYS[2])
 local outcome = outcome_of(ARGV[4], partial, degraded)
 count_end(KEYS[1], ARGV[2], batch, outcome, degraded)
-pcall(to_totals, KEYS[1], ARGV[1], ARGV[2], outcome, degraded)
+pcall(to_totals, {unpack(found, 7)}, ARGV[1], ARGV[2], outcome, degraded)
 local waited = redis.call('EXISTS', KEYS[3]) == 0
 opened(KEYS[3], created)
 emit(KEYS[3], ARGV[3], 'type', 'state', 'state', ARGV[4], 'error', ARGV[5])

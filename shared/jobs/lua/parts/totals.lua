@@ -1,6 +1,9 @@
 -- Adds a job that has just ended to the totals of all jobs: outcome, wait, time of its run, reasons, costs, documents.
+-- `found`: the fields OF_ENDED of its hash, which the script reads with its own.
 -- with count
 -- with told
+local OF_ENDED = {'lane', 'created_at', 'admitted_at', 'ingest:files', unpack(TOLD)}
+
 local function within(bounds, seconds)
   for _, bound in ipairs(bounds) do
     if seconds <= bound then return string.format('%g', bound) end
@@ -13,9 +16,9 @@ local function add_time(sums, name, bounds, seconds)
   sums['us:' .. name] = math.floor(1e6 * math.max(0, seconds))
 end
 
-local function to_totals(job, now, ttl, outcome, degraded)
-  local found, sums = redis.call('HMGET', job, 'lane', 'created_at', 'admitted_at', 'ingest:files', unpack(TOLD)), {}
-  local lane, kind = string.match(found[1] or '', '^%l+$') or 'unknown', found[4] and 'ingest' or 'question'
+local function to_totals(found, now, ttl, outcome, degraded)
+  local sums, lane = {}, string.match(found[1] or '', '^%l+$') or 'unknown'
+  local kind = found[4] and 'ingest' or 'question'
   local ended = 'ended:' .. lane .. ':' .. kind .. ':' .. outcome
   local created, admitted = tonumber(found[2]), tonumber(found[3])
   sums[ended] = 1
