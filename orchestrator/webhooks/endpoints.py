@@ -22,6 +22,8 @@ from shared.tenants import DEFAULT_TENANT
 
 #: Stands for the tenant of what is the operator's.
 OPERATOR = "*"
+#: How ids of endpoints begin, and no other target does.
+ENDPOINT_PREFIX = "we_"
 _MOST_ENDPOINTS, _MOST_LISTED = 1000, 1000
 _SECRET_BYTES, _ID_BYTES = 32, 8
 
@@ -50,7 +52,7 @@ class Webhooks:
         wanted = _checked_events(list(events))
         if self._client.zcard(WebhookKeys.endpoints) >= _MOST_ENDPOINTS:
             raise RamifyError(f"there are {_MOST_ENDPOINTS:,} endpoints: remove some with `ramify webhooks remove ID`")
-        endpoint_id, now, secret = f"we_{secrets.token_hex(_ID_BYTES)}", self._clock.now(), _new_secret()
+        endpoint_id, now, secret = f"{ENDPOINT_PREFIX}{secrets.token_hex(_ID_BYTES)}", self._clock.now(), _new_secret()
         owner = self._tenant or OPERATOR
         between_commas = f",{','.join(wanted)},"
         fields: dict[Any, Any] = {"url": url, "events": between_commas, "secret": secret, "tenant": owner}
@@ -200,7 +202,8 @@ def _endpoint(endpoint_id: str, row: dict[str, str], waiting: int) -> WebhookEnd
 def _delivery(delivery_id: str, row: dict[str, str], next_at: float | None) -> WebhookDelivery:
     target, state = row["target"], DeliveryState(row["state"])
     return WebhookDelivery(
-        id=delivery_id, endpoint=target if target.startswith("we_") else None, tenant=_owner(row), url=row["url"],
+        id=delivery_id, tenant=_owner(row), url=row["url"],
+        endpoint=target if target.startswith(ENDPOINT_PREFIX) else None,
         event=WebhookEvent(row["event"]), subject=row["subject"], number=int(row["number"]), state=state,
         tries=int(row["tries"]), created_at=float(row["created_at"]),
         next_at=next_at if state is DeliveryState.WAITING else None,

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from redis import Redis
 from redis.exceptions import RedisError
 
-from orchestrator.webhooks.endpoints import OPERATOR
+from orchestrator.webhooks.endpoints import ENDPOINT_PREFIX, OPERATOR
 from orchestrator.webhooks.request import Reply, post, signed_headers
 from shared.connections.clock import ServerClock
 from shared.errors import NotFoundError, PermanentError, RamifyError, TransientError
@@ -210,6 +210,7 @@ class Sender:
             claim.id, claim.tries, f"{self._clock.now():.3f}", reply.status or "", error,
             "" if final or gone else f"{wait:.3f}", settings.first_wait_s, settings.longest_wait_s, share,
             settings.give_up_s, int(gone), self._jobs.settings.jobs.ttl_s,
+            int(claim.target.startswith(ENDPOINT_PREFIX)),
         ]  # fmt: skip
         self._run("settle_delivery", keys, args)
         if error:

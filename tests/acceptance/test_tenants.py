@@ -8,10 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fastapi.testclient import TestClient
 from typer.testing import CliRunner
 
+from orchestrator.access.keys import KeyStore
 from orchestrator.cli.main import app
 from orchestrator.client import Ramify
+from orchestrator.server.app import make_app
 from shared.errors import InputError
 from tests.acceptance.conftest import launched
 from tests.fakes.lookalikes import MARKS, files
@@ -134,3 +137,38 @@ def test_given_two_tenants_when_one_prunes_all_it_has_then_the_other_keeps_every
     assert {hit.path for hit in stack.find("alphamark new", tenant="alpha").hits} == {"team/new.md"}
     after = stack.find("redis 缓存", tenant="beta", top_n=50)
     assert [(hit.chunk_id, hit.score) for hit in after.hits] == [(hit.chunk_id, hit.score) for hit in before.hits]
+
+
+def test_given_two_keys_over_http_when_each_looks_then_documents_of_the_other_do_not_exist(stack: Ramify) -> None:
+    settings = stack.settings.model_copy(update={"keys": stack.settings.keys.model_copy(update={"required": True})})
+    keys = KeyStore(stack.redis, settings)
+    with Ramify(settings) as client, TestClient(make_app(settings, client), "http://localhost") as http:
+        shown: dict[str, list[str]] = {}
+        headers = {
+            tenant: {"X-API-Key": keys.create(tenant, ["read", "ask", "write"]).secret.get_secret_value()}
+            for tenant in MARKS
+        }
+        for tenant in MARKS:
+            listed = http.get("/v1/documents", headers=headers[tenant]).json()["documents"]
+            shown[tenant] = [one["doc_id"] for one in listed]
+            assert len(shown[tenant]) == http.get("/v1/corpus", headers=headers[tenant]).json()["documents"]
+            found = http.post("/v1/find", json={"query": QUESTION}, headers=headers[tenant]).text
+            assert f"{tenant}mark" in found
+            assert not any(f"{other}mark" in found for other in MARKS if other != tenant)
+        assert not set(shown["alpha"]) & set(shown["beta"])
+        foreign, unknown = shown["alpha"][0], "0" * len(shown["alpha"][0])
+        for method, path in (
+            ("GET", "/v1/documents/{}"), ("GET", "/v1/documents/{}/text"), ("GET", "/v1/show?document={}"),
+            ("DELETE", "/v1/documents/{}"),
+        ):  # fmt: skip
+            replies = [http.request(method, path.format(one), headers=headers["beta"]) for one in (foreign, unknown)]
+            told = [reply.text.replace(one, "ID") for reply, one in zip(replies, (foreign, unknown), strict=True)]
+            assert told[0] == told[1], path
+            assert {reply.status_code for reply in replies} == {replies[0].status_code}
+            assert "alphamark" not in told[0]
+        assert http.get(f"/v1/documents/{foreign}/text", headers=headers["alpha"]).status_code == 200
+        for tenant in MARKS:
+            http.post("/v1/sessions/talk-http", json={"text": tenant}, headers=headers[tenant])
+        kept = http.get("/v1/sessions/talk-http", headers=headers["beta"]).text
+        assert "beta" in kept
+        assert "alpha" not in kept

@@ -3,12 +3,14 @@
 -- ARGV 1 delivery id   2 the try   3 now   4 status of the reply, or ''   5 why it failed, or '' when it was taken
 --      6 seconds until the next try of this delivery, or '' for none   7 first and   8 longest pause of a target that fails
 --      9 share of these (jitter)   10 seconds that it is tried   11 1: the target says that it is gone   12 ttl (s)
+--      13 1: the target is an endpoint: where it was removed meanwhile, nothing is tried again
 -- Returns the state of the delivery, or '' when the try was another's.
 -- with schedule
 local keys, target = string.match(KEYS[4], '^(.*)counts$'), string.match(KEYS[3], 'waiting:(.*)$')
 local tries, since = unpack(redis.call('HMGET', KEYS[1], 'tries', 'since'))
 if tries ~= ARGV[2] then return '' end
 local now, is_endpoint = tonumber(ARGV[3]), redis.call('HEXISTS', KEYS[2], 'events') == 1
+local is_removed = ARGV[13] == '1' and not is_endpoint
 
 local function count(name) redis.call('HINCRBY', KEYS[4], name, 1) end
 
@@ -35,7 +37,9 @@ local function fails()
 end
 
 local state = 'waiting'
-if ARGV[5] == '' then
+if is_removed then
+  state = ARGV[5] == '' and 'delivered' or 'failed'
+elseif ARGV[5] == '' then
   state = 'delivered'
   redis.call('HDEL', KEYS[2], 'strikes', 'pause_until', 'failing_since')
   redis.call('HINCRBY', KEYS[2], 'delivered', 1)
@@ -54,5 +58,6 @@ else
   redis.call('ZREM', KEYS[3], ARGV[1])
 end
 redis.call('EXPIRE', KEYS[4], ARGV[12])
+if not is_endpoint then redis.call('EXPIRE', KEYS[2], ARGV[12]) end
 schedule(keys, target)
 return state

@@ -10,6 +10,7 @@ import pytest
 import redis
 from fastapi.testclient import TestClient
 
+from orchestrator.access.caller import Scope
 from orchestrator.access.callers import Callers
 from orchestrator.access.keys import KeyStore, NewKey
 from orchestrator.client import Ramify
@@ -121,21 +122,41 @@ def test_ids_of_other_tenants_are_answered_as_ids_that_never_were(
     looked_at = 0
     for operation in OPERATIONS.values():
         for route in operation.routes:
-            if "{id}" not in route.path or operation.scope == "admin":
+            if "{id}" not in route.path or operation.scope is Scope.ADMIN:
                 continue
             for given in (job_id, batch_id):
-                foreign, unknown = (
-                    http.request(route.method, route.path.replace("{id}", one), headers=other, json={})
-                    if route.method == "POST"
-                    else http.request(route.method, route.path.replace("{id}", one), headers=other)
+                more = {"json": {}} if route.method == "POST" else {}
+                replies = [
+                    http.request(route.method, route.path.replace("{id}", one), headers=other, **more)
                     for one in (given, UNKNOWN)
-                )
-                assert foreign.status_code == unknown.status_code, route
-                assert foreign.text.replace(given, "ID") == unknown.text.replace(UNKNOWN, "ID"), route
-                assert foreign.status_code == 404, (route, foreign.text)
+                ]
+                told = [reply.text.replace(one, "ID") for reply, one in zip(replies, (given, UNKNOWN), strict=True)]
+                assert told[0] == told[1], route
+                assert [reply.status_code for reply in replies] == [404, 404], (route, told)
                 looked_at += 1
     assert looked_at >= 6
     assert http.get(f"/v1/jobs/{job_id}", headers=acme).status_code == 200
+
+
+def test_the_idempotency_key_of_a_tenant_names_no_job_of_another(
+    http: TestClient, keys: KeyStore, acme: dict[str, str]
+) -> None:
+    other = bearer(keys.create("other"))
+    same = {"Idempotency-Key": "order-17"}
+    jobs = [asked(http, {**key, **same}) for key in (acme, other, acme)]
+    assert jobs[0] == jobs[2] != jobs[1]
+
+
+def test_lists_and_counts_hold_the_own_tenant_alone(http: TestClient, keys: KeyStore, acme: dict[str, str]) -> None:
+    other = bearer(keys.create("other"))
+    asked(http, acme)
+    assert http.get("/v1/jobs", headers=other).json()["jobs"] == []
+    assert http.get("/v1/batches", headers=other).json()["batches"] == []
+    assert http.get("/v1/dead-letters", headers=other).json() == {"total": 0, "dead_letters": []}
+    for path in ("/v1/lanes", "/v1/pools", "/v1/gates", "/v1/stats", "/v1/cache", "/v1/quarantine", "/v1/keys"):
+        assert http.get(path, headers=acme).status_code == 403, path
+    for path in ("/v1/webhooks", "/v1/deliveries", "/metrics"):
+        assert http.get(path, headers=acme).status_code == 403, path
 
 
 def test_a_caller_names_no_tenant(http: TestClient, acme: dict[str, str]) -> None:

@@ -274,3 +274,36 @@ def test_a_tenant_sees_and_changes_its_own_endpoints_and_deliveries(
     assert operator.deliveries()[0].id == delivery.id
     own.remove(endpoint.id)
     assert own.endpoints() == []
+
+
+def test_an_endpoint_that_is_removed_while_it_is_called_is_not_called_again(
+    client: redis.Redis, settings: Settings, jobs: JobStore, receiver: WebhookReceiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    receiver.statuses = [500]
+    webhooks, sender = Webhooks(client, settings, "acme"), Sender(jobs)
+    endpoint, settle = webhooks.add(receiver.url).endpoint, Sender._settle
+
+    def removed_first(*given: Any, **more: Any) -> None:
+        webhooks.remove(endpoint.id)
+        settle(*given, **more)
+
+    monkeypatch.setattr(Sender, "_settle", removed_first)
+    failed(jobs, tenant="acme")
+    assert settled(webhooks, sender, DeliveryState.FAILED).tries == 1
+    sender.run()
+    kept = {key for key in client.scan_iter(f"{WebhookKeys.tag}*") if client.ttl(key) == -1}
+    assert kept == set(), "what is kept of it ends"
+    assert len(receiver.received) == 1
+
+
+def test_damaged_keys_of_webhooks_keep_no_job_and_no_batch_from_its_end(
+    client: redis.Redis, settings: Settings, jobs: JobStore
+) -> None:
+    client.set(f"{WebhookKeys.wanted}acme", "x")
+    client.set(WebhookKeys.ended, "x")
+    jobs.batches.open("b" * 21, tenant="acme", webhook="https://hooks.example/")
+    enter(jobs, "b" * 21, [(job_id := new_id(), JobRequest(question="why?", tenant="acme"))])
+    jobs.endings.stop([job_id], State.FAILED, "no store")
+    jobs.batches.close("b" * 21)
+    status = jobs.batches.status("b" * 21)
+    assert (status.failed, status.open, status.closed_at is not None) == (1, 0, True)
