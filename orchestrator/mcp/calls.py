@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from anyio import CapacityLimiter, get_cancelled_exc_class, to_thread
+from anyio import CancelScope, CapacityLimiter, get_cancelled_exc_class, to_thread
 
 from orchestrator.access.caller import Scope
 from orchestrator.client import Ramify
@@ -68,7 +68,8 @@ class Calls:
 
     async def _started(self, client: Ramify, tool: OperationTool, given: Any, tell: Tell) -> Model:
         """What a job that is made now has come to when it has ended, or after a while."""
-        made = await self.asked(tool.operation.run, client, given)
+        with CancelScope(shield=not tool.operation.local_only):  # what it makes meanwhile has to be ended
+            made = await self.asked(tool.operation.run, client, given)
         try:
             await tell(taken(made.job_id))
             return await self._come_to(client, tool, made.job_id, tell, getattr(made, "warning", None))

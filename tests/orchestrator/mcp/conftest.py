@@ -12,12 +12,14 @@ import anyio
 import pytest
 from mcp import Client, StdioServerParameters
 
+from orchestrator.client import Ramify
 from orchestrator.mcp.desk import StdioDesk
 from orchestrator.mcp.server import CorpusServer
 from shared.settings import Settings
 from tests.support.fixtures import empty_folder, ramify, store
+from tests.support.waiting import until
 
-__all__ = ["Session", "empty_folder", "ramify", "stdio", "store", "within"]
+__all__ = ["Session", "ask_and_cancel", "empty_folder", "ramify", "stdio", "store", "within"]
 
 Session = Callable[[Client], Awaitable[Any]]
 _ROOT = Path(__file__).parents[3]
@@ -42,6 +44,14 @@ def stdio(redis_url: str, *given: str) -> StdioServerParameters:
         args=["-m", "orchestrator.cli.main", *given, "mcp"],
         env={**os.environ, "PYTHONPATH": str(_ROOT), **settings},
     )
+
+
+async def ask_and_cancel(client: Client, ramify: Ramify, **arguments: str) -> None:
+    """Ask, and cancel the call once its job is there."""
+    async with anyio.create_task_group() as group:
+        group.start_soon(client.call_tool, "ask", {"question": "why?", **arguments})
+        await anyio.to_thread.run_sync(lambda: until(ramify.jobs, 20))
+        group.cancel_scope.cancel()
 
 
 @pytest.fixture

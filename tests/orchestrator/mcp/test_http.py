@@ -19,7 +19,7 @@ from orchestrator.client import Ramify
 from shared.jobs import JobStore
 from shared.settings import Settings
 from tests.fakes.walked_jobs import WalkedJob
-from tests.orchestrator.mcp.conftest import within
+from tests.orchestrator.mcp.conftest import ask_and_cancel, within
 from tests.support.http_server import served
 from tests.support.waiting import until
 
@@ -57,8 +57,7 @@ def test_given_a_call_that_is_cancelled_over_http_when_asked_then_its_job_ends(
     client: redis.Redis, settings: Settings, ramify: Ramify, mode: str
 ) -> None:
     async def session(client: Client) -> None:
-        with anyio.move_on_after(0.5):
-            await client.call_tool("ask", {"question": "why?"})
+        await ask_and_cancel(client, ramify)
         await anyio.to_thread.run_sync(lambda: until(lambda: ramify.jobs(state="cancelled"), 10))
 
     with served(settings) as address:

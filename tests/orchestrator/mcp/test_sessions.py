@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from threading import Thread
@@ -17,7 +18,7 @@ from shared.jobs import JobStore
 from shared.settings import Settings
 from shared.settings.path_key import key_file, new_key
 from tests.fakes.walked_jobs import WalkedJob
-from tests.orchestrator.mcp.conftest import within
+from tests.orchestrator.mcp.conftest import ask_and_cancel, within
 from tests.support.waiting import until
 
 Made = Callable[..., CorpusServer]
@@ -87,8 +88,7 @@ def test_given_a_job_that_goes_on_when_asked_then_its_id_is_given_and_result_has
 
 def test_given_a_call_that_is_cancelled_when_asked_then_its_job_ends(server: Made, ramify: Ramify) -> None:
     async def session(client: Client) -> None:
-        with anyio.move_on_after(0.5):
-            await client.call_tool("ask", {"question": "why?"})
+        await ask_and_cancel(client, ramify)
         await anyio.to_thread.run_sync(lambda: until(lambda: ramify.jobs(state="cancelled"), 10))
 
     within(server(wait_s=20), session)
@@ -96,13 +96,34 @@ def test_given_a_call_that_is_cancelled_when_asked_then_its_job_ends(server: Mad
     assert status.error == "the MCP client cancelled the call"
 
 
+def test_given_a_call_that_is_cancelled_while_its_job_is_made_when_it_is_there_then_it_ends(
+    server: Made, ramify: Ramify, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submit, asked = Ramify.submit, []
+
+    def slow(*given: Any, **options: Any) -> str:
+        asked.append(given)
+        time.sleep(0.5)
+        return submit(*given, **options)
+
+    monkeypatch.setattr(Ramify, "submit", slow)
+
+    async def session(client: Client) -> None:
+        async with anyio.create_task_group() as group:
+            group.start_soon(client.call_tool, "ask", {"question": "why?"})
+            await anyio.to_thread.run_sync(lambda: until(lambda: asked, 20))
+            group.cancel_scope.cancel()
+        await anyio.to_thread.run_sync(lambda: until(lambda: ramify.jobs(state="cancelled"), 10))
+
+    within(server(wait_s=20), session)
+
+
 def test_given_an_idempotency_key_when_the_call_is_cancelled_then_the_job_of_others_goes_on(
     server: Made, ramify: Ramify
 ) -> None:
     async def session(client: Client) -> None:
-        with anyio.move_on_after(0.5):
-            await client.call_tool("ask", {"question": "why?", "idempotency_key": "one"})
-        await anyio.sleep(0.3)
+        await ask_and_cancel(client, ramify, idempotency_key="one")
+        await anyio.sleep(0.5)
 
     within(server(wait_s=20), session)
     assert [status.state for status in ramify.jobs()] == ["queued"]
@@ -172,12 +193,11 @@ def test_given_no_stack_when_called_then_one_sentence_says_how_to_start_it_and_a
     assert taken.structured_content["state"] == "queued"
 
 
-def test_given_no_place_when_many_wait_then_the_next_one_is_not_made_to_wait(server: Made, ramify: Ramify) -> None:
+def test_given_no_place_when_many_wait_then_the_next_one_is_not_made_to_wait(server: Made) -> None:
     async def session(client: Client) -> float:
         async with anyio.create_task_group() as group:
             group.start_soon(client.call_tool, "ask", {"question": "first?"})
-            await anyio.to_thread.run_sync(lambda: until(ramify.jobs, 5))
-            await anyio.sleep(0.2)
+            await anyio.to_thread.run_sync(lambda: until(lambda: full.borrowed_tokens, 20))
             began = anyio.current_time()
             found = await client.call_tool("ask", {"question": "second?"})
             took = anyio.current_time() - began
@@ -185,7 +205,9 @@ def test_given_no_place_when_many_wait_then_the_next_one_is_not_made_to_wait(ser
         assert found.structured_content["ended"] is False
         return took
 
-    assert within(server(wait_s=10, waiting=1), session) < 5
+    one = server(wait_s=20, waiting=1)
+    full = one._calls._waiting._limiter
+    assert within(one, session) < 15
 
 
 def test_given_a_fault_of_the_server_when_called_then_nothing_of_the_inside_is_told(
