@@ -36,7 +36,7 @@ def _client(visitor: Visitor) -> Ramify:
 @router.get("/batches")
 def listed(visitor: ReadVisitor) -> Response:
     """The newest batches."""
-    return visitor.page("batches.html", batches=_client(visitor).batches(_BATCHES))
+    return visitor.page("batches.html", batches=[visitor.told(batch) for batch in _client(visitor).batches(_BATCHES)])
 
 
 @router.get("/batches/{batch_id}")
@@ -44,7 +44,7 @@ def one(
     visitor: ReadVisitor, batch_id: str, only: str = "", first: Annotated[int, Query(alias="from", ge=1, le=10**9)] = 1
 ) -> Response:
     """A batch's accounts, and its lines from `from` on, of one outcome or kind."""
-    status = _client(visitor).batch_status(batch_id)
+    status = visitor.told(_client(visitor).batch_status(batch_id))
     lines, following = _lines(visitor, batch_id, only, first, status.lines)
     return visitor.page("batch.html", batch=status, lines=lines, chosen=only, first=first, following=following)
 
@@ -89,7 +89,7 @@ def answers(visitor: ReadVisitor, batch_id: str, ending: str) -> Response:
 @router.get("/batches/{batch_id}/why")
 def why(visitor: ReadVisitor, batch_id: str) -> Response:
     """What a batch waits for."""
-    return visitor.page("why.html", found=_client(visitor).why(batch_id), back=f"/batches/{batch_id}")
+    return visitor.page("why.html", found=visitor.told(_client(visitor).why(batch_id)), back=f"/batches/{batch_id}")
 
 
 @router.post("/batches/{batch_id}/cancel")

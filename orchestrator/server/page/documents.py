@@ -31,7 +31,7 @@ def overview(visitor: ReadVisitor) -> Response:
     """Documents by kind, folder, format and so on, how fresh they are, the last ingests, and a form to upload more."""
     found, problem = None, ""
     try:
-        found = visitor.client.corpus.overview()
+        found = visitor.told(visitor.client.corpus.overview())
     except NotRunningError as error:
         problem = str(error)
     return visitor.page("corpus.html", overview=found, problem=problem, jobs=_ingests(visitor))
@@ -39,7 +39,7 @@ def overview(visitor: ReadVisitor) -> Response:
 
 def _ingests(visitor: Visitor) -> list[JobStatus]:
     jobs = visitor.client.jobs(_JOBS_LOOKED_AT)
-    return [job for job in jobs if job.ingest is not None][:_INGESTS]
+    return [visitor.told(job) for job in jobs if job.ingest is not None][:_INGESTS]
 
 
 @router.get("/corpus/documents")

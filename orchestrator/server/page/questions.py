@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from http import HTTPStatus
 from itertools import islice
 from typing import Annotated, Any
@@ -40,7 +41,7 @@ Form = Annotated[dict[str, str], Depends(posted)]
 
 def _asking(visitor: Visitor, form: Mapping[str, str], **more: Any) -> Response:
     strategies = sorted(visitor.client.settings.strategies)
-    recent = visitor.client.jobs(_RECENT)
+    recent = [visitor.told(job) for job in visitor.client.jobs(_RECENT)]
     given = {name: value for name, value in form.items() if value}
     context = {"error": "", "preview": None, "rows": ()} | more
     return visitor.page("home.html", form=given, strategies=strategies, jobs=recent, **context)
@@ -84,13 +85,16 @@ def listed(
     """The newest jobs, all or those in one state."""
     found = visitor.client.jobs(limit + 1, state=state or None)
     more = min(_MOST_JOBS, limit * 2) if len(found) > limit < _MOST_JOBS else 0
-    return visitor.page("jobs.html", jobs=found[:limit], state=state, more=more)
+    return visitor.page("jobs.html", jobs=[visitor.told(job) for job in found[:limit]], state=state, more=more)
 
 
 @router.get("/jobs/{job_id}")
 def one(visitor: ReadVisitor, job_id: str, *, early: bool = False) -> Response:
     """One job: its tree, its answer."""
-    return visitor.page("job.html", view=job_view(visitor.client, job_id, early=early), blank_row=BLANK_ROW)
+    view = job_view(visitor.client, job_id, early=early)
+    ingest = visitor.told(view.ingest) if view.ingest else None
+    view = replace(view, status=visitor.told(view.status), ingest=ingest)
+    return visitor.page("job.html", view=view, blank_row=BLANK_ROW)
 
 
 @router.get("/jobs/{job_id}/state")
@@ -141,13 +145,13 @@ def refresh(visitor: AskVisitor, job_id: str) -> Response:
 @router.get("/jobs/{job_id}/why")
 def why(visitor: ReadVisitor, job_id: str) -> Response:
     """What a job waits for, or how it ended."""
-    return visitor.page("why.html", found=visitor.client.why(job_id), back=f"/jobs/{job_id}")
+    return visitor.page("why.html", found=visitor.told(visitor.client.why(job_id)), back=f"/jobs/{job_id}")
 
 
 @router.get("/why")
 def why_any(visitor: ReadVisitor, id_: Annotated[str, Query(alias="id", max_length=100)]) -> Response:
     """The same of a job or a batch."""
-    found = visitor.client.why(id_.strip())
+    found = visitor.told(visitor.client.why(id_.strip()))
     batch = getattr(found, "batch_id", None)
     back = f"/batches/{batch}" if batch else f"/jobs/{found.job_id}"  # type: ignore[union-attr]
     return visitor.page("why.html", found=found, back=back)

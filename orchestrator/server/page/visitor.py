@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 from urllib.parse import quote
 
 from fastapi import Depends, Request
@@ -22,9 +22,12 @@ from orchestrator.server.page.words import LANGUAGES, Words, asked_language
 from orchestrator.server.problems import status_of
 from orchestrator.server.routes import client_of
 from shared.errors import RamifyError, UnknownCallerError
+from shared.models.base import Model
+from shared.models.server_path import FOR_OTHERS
 
 LANGUAGE_COOKIE, THEME_COOKIE = "ramify_language", "ramify_theme"
 THEMES = ("auto", "light", "dark")
+Told = TypeVar("Told", bound=Model)
 _HEADINGS = {403: "denied", 404: "missing", 409: "refused", 422: "refused", 429: "refused", 503: "away"}
 
 
@@ -43,8 +46,15 @@ class Visitor:
 
     def page(self, template: str, *, status: int = 200, **context: Any) -> HTMLResponse:
         """The page of a template."""
-        may = {"operator": Scope.ADMIN in self.caller.scopes, "logged_in": self.caller.key_id is not None}
-        return page_for(self.request, template, status=status, **may, **context)
+        may = {scope.value for scope in self.caller.scopes}
+        logged_in = self.caller.key_id is not None
+        return page_for(self.request, template, status=status, may=may, logged_in=logged_in, **context)
+
+    def told(self, found: Told) -> Told:
+        """As this visitor may read it: those from elsewhere get only the last names of this machine's paths."""
+        if not self.caller.remote:
+            return found
+        return type(found).model_validate_json(found.model_dump_json(context=FOR_OTHERS))
 
 
 def visitor_with(scope: Scope) -> Callable[..., Visitor]:
@@ -108,7 +118,7 @@ def page_for(request: Request, template: str, *, status: int = 200, **context: A
         "path": request.url.path,
         "theme": chosen if chosen in THEMES else THEMES[0],
         "themes": THEMES,
-        "operator": False,
+        "may": frozenset(),
         "logged_in": False,
         "fragment": request.headers.get("x-fragment") == "1",
     }
