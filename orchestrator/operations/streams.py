@@ -30,7 +30,9 @@ class EventsInput(Model):
 class BatchInput(BatchOptions):
     """Questions, each a text or an object, and what holds for all of them."""
 
-    questions: tuple[str | dict[str, Any], ...] = Field(description="over HTTP also as JSON Lines of any size")
+    questions: tuple[str | dict[str, Any], ...] = Field(
+        min_length=1, description="over HTTP also as JSON Lines of any size"
+    )
     idempotency_key: str | None = Field(default=None, min_length=1, max_length=200)
 
 

@@ -113,7 +113,7 @@ class _WholeBatch:
     def __call__(self, body: PulledBody) -> BatchTaken:
         lines, beside = json_lines(body.read_whole())
         key = self._key or beside.get("idempotency_key")
-        own = {**beside, "questions": (), "idempotency_key": key}
+        own = {**beside, "questions": ("",), "idempotency_key": key}
         given = _checked({**self._given.model_dump(exclude_defaults=True), **own}, BatchInput)
         return BatchPost(self._client, given, key).take(lines)
 

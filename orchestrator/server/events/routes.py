@@ -17,7 +17,6 @@ from orchestrator.server.events.accounts import BatchWatch
 from orchestrator.server.events.hub import EventHub
 from orchestrator.server.events.wire import BEGINNING, Entry, stream_id
 from orchestrator.server.routes import client_of, responses_of
-from shared.errors import InputError
 from shared.jobs import reachable
 
 #: Milliseconds after which a browser connects again.
@@ -26,8 +25,13 @@ _RETRY = b"retry: 2000\n\n"
 _HEADERS = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
 _Id = Annotated[str, Path(alias="id", min_length=1, max_length=100)]
 _Reader = Annotated[Caller, Depends(caller_with(Scope.READ))]
-_LastEventId = Annotated[str | None, Header(max_length=64, description="the id of the last event that is known")]
-_After = Annotated[str | None, Query(max_length=64, description="the same, for clients that cannot set a header")]
+_KNOWN, _SAME = "the id of the last event that is known", "the same, for clients that cannot set a header"
+#: An id of a Redis stream.
+_STREAM_ID = r"^\d{1,20}(-\d{1,20})?$"
+_LastEventId = Annotated[str | None, Header(pattern=_STREAM_ID, description=_KNOWN)]
+_After = Annotated[str | None, Query(pattern=_STREAM_ID, description=_SAME)]
+_LastAccounts = Annotated[str | None, Header(alias="Last-Event-ID", max_length=64, description=_KNOWN)]
+_AfterAccounts = Annotated[str | None, Query(alias="after", max_length=64, description=_SAME)]
 _WHAT: dict[int | str, dict[str, Any]] = {
     200: {"description": "Events, until the end.", "content": {"text/event-stream": {"schema": {"type": "string"}}}},
     204: {"description": "Nothing follows that event: a browser does not connect again."},
@@ -58,9 +62,7 @@ async def job_events(
     An event's id is that of the Redis stream. The last one is `end`, or `dropped` where the client did not keep up.
     """
     given = last_event_id or after
-    cursor = stream_id(given) if given else BEGINNING
-    if cursor is None:
-        raise InputError("Last-Event-ID", given, "give back the id of an event as it came, like 1795411255076-0")
+    cursor = (stream_id(given) if given else None) or BEGINNING
     await asyncio.to_thread(client_of(request, caller).status, of)
     hub: EventHub = request.app.state.events
     pages = hub.follow(of, cursor)
@@ -77,8 +79,8 @@ async def batch_events(
     request: Request,
     of: _Id,
     caller: _Reader,
-    last_event_id: _LastEventId = None,
-    after: _After = None,
+    last_event_id: _LastAccounts = None,
+    after: _AfterAccounts = None,
 ) -> Response:
     """Follow a batch until all its jobs have ended: each event `accounts` is the batch as it stands, whole."""
     await asyncio.to_thread(client_of(request, caller).batch_status, of)
