@@ -33,6 +33,7 @@ _TASKS_OF_JOB = {Queue.PLAN: 1, Queue.SEARCH: QUANTUM, Queue.RERANK: QUANTUM, Qu
 #: Label values -> value.
 _Values = Mapping[Any, float]
 _KINDS = ("question", "ingest")
+_WEBHOOKS = ("delivered", "failed", "given_up", "switched_off")
 _GATES = ("closed", "half-open", "open")
 
 
@@ -230,6 +231,9 @@ def _servers(snapshot: Snapshot) -> Iterator[Metric]:
 def _kept(snapshot: Snapshot) -> Iterator[Metric]:
     """What is kept in Redis, and Redis itself."""
     stats = {(kind, what): float(by) for name, by in snapshot.cache.items() for kind, _, what in [name.partition(":")]}
+    results = {(name,): float(snapshot.webhooks.get(name, 0)) for name in _WEBHOOKS}
+    text = "Tries of deliveries, deliveries that were given up, endpoints that were switched off"
+    yield _counter("webhooks", text, results, ("result",))
     yield _counter("cache_requests", "Values asked of the cache by how they were had", stats, ("kind", "result"))
     for name, text in (
         ("cache_bytes", "Bytes of all cached values"),
@@ -237,6 +241,7 @@ def _kept(snapshot: Snapshot) -> Iterator[Metric]:
         ("dead_letters", "Pieces of work and documents that killed their workers too often"),
         ("damaged_jobs", "Jobs that are set aside since they cannot be read"),
         ("ingests", "Ingests that have claimed their folders and not ended"),
+        ("webhook_targets_waiting", "Receivers of webhooks for which something waits to be sent"),
     ):
         if name in snapshot.sizes:
             yield _gauge(name, text, {(): float(snapshot.sizes[name])})

@@ -25,7 +25,7 @@ from shared.contract import Queue
 from shared.jobs.codec import text
 from shared.jobs.damaged import DamagedKeys
 from shared.jobs.dead_letters import DeadKeys
-from shared.jobs.keys import INGEST_ROOTS, AdmissionKeys, TotalKeys, id_time
+from shared.jobs.keys import INGEST_ROOTS, AdmissionKeys, TotalKeys, WebhookKeys, id_time
 from shared.jobs.totals import whole_numbers
 from shared.models import Lane
 from shared.providers.gates.state import GateState, read_gates
@@ -57,6 +57,7 @@ class Snapshot:
     jobs: Mapping[str, int] = field(default_factory=dict)
     runs: Mapping[str, int] = field(default_factory=dict)
     cache: Mapping[str, int] = field(default_factory=dict)
+    webhooks: Mapping[str, int] = field(default_factory=dict)
     sizes: Mapping[str, int] = field(default_factory=dict)
     redis: Mapping[str, int] = field(default_factory=dict)
     queued: Mapping[Queue, int] = field(default_factory=dict)
@@ -113,7 +114,7 @@ class SnapshotReader:
                 pipe.hmget(keys.counts, ["waiting", "held"])
                 pipe.hscan(keys.held, count=_MOST_TENANTS)
             pipe.hscan(AdmissionKeys.under_way, count=_MOST_UNDER_WAY)
-            for key in (TotalKeys.jobs, TotalKeys.runs, STATS):
+            for key in (TotalKeys.jobs, TotalKeys.runs, STATS, WebhookKeys.counts):
                 pipe.hgetall(key)
             pipe.get(LAST_RUN)
             pipe.hget(SIZES, "total")
@@ -121,19 +122,21 @@ class SnapshotReader:
             pipe.hlen(DeadKeys.dead_letters)
             pipe.zcard(DamagedKeys.since)
             pipe.hlen(INGEST_ROOTS)
+            pipe.zcard(WebhookKeys.due)
             pipe.info()
             replies = [_none_for_damage(reply) for reply in pipe.execute(raise_on_error=False)]
         rings = {
             lane: _Ring([text(one) for one in replies[at] or ()], replies[at + 1] or [], _page(replies[at + 2]))
             for at, lane in zip(range(0, len(replies), 3), Lane, strict=False)
         }
-        under_way, jobs, runs, cache, reaper, *sizes, info = replies[3 * len(Lane) :]
-        names = ("cache_bytes", "cache_entries", "dead_letters", "damaged_jobs", "ingests")
+        under_way, jobs, runs, cache, webhooks, reaper, *sizes, info = replies[3 * len(Lane) :]
+        names = ("cache_bytes", "cache_entries", "dead_letters", "damaged_jobs", "ingests", "webhook_targets_waiting")
         return {
             "lanes": self._lanes(rings, _page(under_way)),
             "jobs": whole_numbers(jobs or {}),
             "runs": whole_numbers(runs or {}),
             "cache": whole_numbers(cache or {}),
+            "webhooks": whole_numbers(webhooks or {}),
             "reaper_at": _number(reaper),
             "sizes": {name: int(_number(value) or 0) for name, value in zip(names, sizes, strict=True)},
             "redis": {name: int(info[name]) for name in _INFO if name in (info or {})},

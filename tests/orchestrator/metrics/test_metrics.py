@@ -20,7 +20,7 @@ from shared.connections.connect import connect
 from shared.connections.heartbeat import Heartbeat, key, set_node_name, worker_id
 from shared.contract import Queue
 from shared.jobs import JobStore, State, new_id
-from shared.jobs.keys import AdmissionKeys, TotalKeys
+from shared.jobs.keys import AdmissionKeys, TotalKeys, WebhookKeys
 from shared.jobs.scripts import Scripts
 from shared.jobs.totals import add_runs
 from shared.models import Cost, JobRequest, Lane
@@ -280,3 +280,16 @@ def test_given_a_worker_when_it_ends_then_what_it_has_counted_is_added(client: r
     with pytest.raises(redis.ResponseError):
         adder(True)
     assert counts.take()["count:task:merge.tree:done"] == 1, "it is added the next time"
+
+
+def test_given_webhooks_when_scraped_then_their_tries_are_counted_from_zero_on(
+    client: redis.Redis, settings: Settings, http: TestClient
+):
+    first = values(read_text(http.get("/metrics").text))
+    assert value(first, "ramify_webhooks_total", result="failed") == 0
+    client.hset(WebhookKeys.counts, mapping={"delivered": 3, "failed": 2})
+    client.zadd(WebhookKeys.due, {"we_1": 1})
+    with make_celery(settings) as app:
+        found = SnapshotReader(client, app, settings).read()
+    assert found.webhooks == {"delivered": 3, "failed": 2}
+    assert found.sizes["webhook_targets_waiting"] == 1
