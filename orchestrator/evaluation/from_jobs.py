@@ -149,6 +149,7 @@ def _reason_left_out(status: JobStatus, request: JobRequest | None, answer: Answ
     planner = answer.route.planner if answer.route else None
     reasons = {
         "asked by an evaluation": (request.idempotency_key or "").startswith(EVAL_KEY_PREFIX),
+        "replayed": request.replay is not None,
         "partial": answer.partial,
         "about one symbol": request.near_symbol is not None or request.depth is not None,
         "nothing retrieved": planner is PlannerName.NONE,

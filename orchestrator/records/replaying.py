@@ -89,6 +89,7 @@ class Replaying:
         changes: dict[str, Any] = {
             "replay": replay.model_copy(update={"settings": checked_changes(settings)}),
             "idempotency_key": None,
+            "webhook": None,
         }
         if strategy is not None:
             changes |= {"strategy": strategy, "mode": None}

@@ -35,9 +35,9 @@ def pack(model: BaseModel) -> bytes:
     return compressed_bytes(model.model_dump_json(exclude_defaults=True).encode())
 
 
-def pack_small(model: BaseModel) -> bytes:
-    """As `pack`, for what is kept for long: size over speed."""
-    return zlib.compress(model.model_dump_json(exclude_defaults=True).encode(), _SMALL_LEVEL)
+def pack_small(model: BaseModel | None) -> bytes:
+    """As `pack`, for what is kept for long: size over speed. Empty for None."""
+    return b"" if model is None else zlib.compress(model.model_dump_json(exclude_defaults=True).encode(), _SMALL_LEVEL)
 
 
 def compressed(value: object) -> bytes:

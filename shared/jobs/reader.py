@@ -168,7 +168,9 @@ def unreadable_status(job_id: str, why: str) -> JobStatus:
 def _status(job_id: str, raw: Mapping[str, object], warnings: tuple[str, ...]) -> JobStatus:
     faults = list[str]()
     fields = Fields(raw, faults)
-    optional = {name: fields.text(name) or None for name in ("batch_id", "error", "retry_of", "retried_as")}
+    optional = {
+        name: fields.text(name) or None for name in ("batch_id", "error", "retry_of", "retried_as", "replay_of")
+    }
     status = JobStatus(
         job_id=job_id,
         state=fields.needed("state", UNREADABLE),

@@ -76,9 +76,9 @@ class JobStore:
         jobs = self.settings.jobs
         if request.ingest is None:  # an ingest has no budget: half of a corpus is of no use
             request = with_default_budget(request, self.settings)
-        usual = jobs.deadline_s if request.lane is Lane.INTERACTIVE else jobs.batch_deadline_s
-        seconds = request.deadline_s or usual
-        own = {"webhook": request.webhook, "traceparent": submitted(job_id)}
+        interactive, replay = request.lane is Lane.INTERACTIVE, request.replay
+        seconds = request.deadline_s or (jobs.deadline_s if interactive else jobs.batch_deadline_s)
+        own = {"webhook": request.webhook, "traceparent": submitted(job_id), "replay_of": replay.of if replay else None}
         fields = {
             "id": job_id,
             "question": request.question,
@@ -223,8 +223,7 @@ class JobStore:
         packed, verdicts = hit_blobs.pack_answer(answer), ",".join(answer.verdicts)
         whole = self.settings.jobs.keep == "candidates"
         work = [own.results, own.pool, *(() if whole else (own.candidates, own.chunks))]
-        last = verdicts, item, pack_small(manifest) if manifest else b""
-        return self._finish(job, work, packed, partial=answer.partial, last=last)
+        return self._finish(job, work, packed, partial=answer.partial, last=(verdicts, item, pack_small(manifest)))
 
     def finish_ingest(self, job: Job, *, partial: bool) -> bool:
         """From finishing to done. True for the one call that ended the job."""

@@ -31,7 +31,8 @@ class Postponement(Model):
 class JobStatus(Model):
     """A snapshot of a job's hash. Times are Unix seconds.
 
-    `retry_of`: the ended job that this one tries again; `retried_as`: the job that tries this one again. `degraded`:
+    `retry_of`: the ended job that this one tries again; `retried_as`: the job that tries this one again;
+    `replay_of`: the answered job that this one goes on from, from a stage on. `degraded`:
     codes of `Degradation`, for what was made without something; `degraded_at`: the same by item of the job's work.
     `postponed`: items that wait for a server now, where the job was asked for alone.
     `ingest`: how far it is, of a job that puts documents in.
@@ -58,6 +59,7 @@ class JobStatus(Model):
     error: str | None = None
     retry_of: str | None = None
     retried_as: str | None = None
+    replay_of: str | None = None
     route: Route | None = None
     warnings: tuple[str, ...] = ()
     degraded: tuple[str, ...] = ()

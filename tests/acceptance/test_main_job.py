@@ -81,6 +81,7 @@ def test_a_replay_from_any_stage_with_nothing_changed_gives_the_same_record_and_
     assert ramify.wait(made.job_id, 60).state == "done"
     first, again = ramify.manifest(before.job_id), ramify.manifest(made.job_id)
     assert again.digest == first.digest == made.digest
+    assert ramify.status(made.job_id).replay_of == before.job_id
     assert (again.run.replay_of, again.run.replayed_from) == (first.digest, start)
     told = {"job_id", "cost", "timings_ms", "leaves"}
     assert ramify.result(made.job_id).model_dump(exclude=told) == before.model_dump(exclude=told)

@@ -33,9 +33,10 @@ from shared.providers.models_used import models_used, prompts_used
 from shared.settings import Settings
 from shared.settings.fingerprint import STRATEGY, Fingerprint, fingerprint, values_that_decide
 
-#: Of a request what does not decide its answer: whose it is, its place in the queue, its time.
-_NOT_OPTIONS = {
-    "question", "tenant", "lane", "idempotency_key", "ingest", "deadline_s", "queue_limit_s", "on_outage", "replay",
+#: What of a request decides its answer; not whose it is, its place in the queue, its time, or who is told.
+_OPTIONS = {
+    "mode", "strategy", "near_symbol", "depth", "decompose", "subqueries", "typed", "summary", "top_n", "filters",
+    "max_calls", "max_tokens", "max_seconds", "max_cost",
 }  # fmt: skip
 #: Packages whose releases decide answers beside our own.
 _PACKAGES = ("qdrant-edge-py", "fastembed", "py-rust-stemmers")
@@ -52,7 +53,7 @@ def manifest_of(job: Job, answer: Answer, settings: Settings) -> Manifest:
     strategies = tuple(sorted({leaf.mode.partition("/")[0] for leaf in answer.leaves if leaf.mode}))
     record = Record(
         question=request.question,
-        options=request.model_dump(mode="json", exclude=_NOT_OPTIONS, exclude_defaults=True),
+        options=request.model_dump(mode="json", include=_OPTIONS, exclude_defaults=True),
         plan=RecordedPlan(
             route=answer.route, nodes=answer.tree, without=answer.degraded_at.get(TaskName.PLAN_JOB.value, ())
         ),

@@ -71,7 +71,11 @@ def _extent(job: JobStatus) -> dict[str, RenderableType | str]:
 
 def retries(status: JobStatus | BatchStatus | Why | BatchWhy) -> dict[str, str]:
     """The jobs or batches that this one tries again, or is tried again as."""
-    rows = {"tries again": status.retry_of or "", "tried again as": status.retried_as or ""}
+    rows = {
+        "replays": status.replay_of or "",
+        "tries again": status.retry_of or "",
+        "tried again as": status.retried_as or "",
+    }
     if isinstance(status, BatchStatus | BatchWhy) and (status.retries or status.repairs or status.refreshes):
         rows |= {"tried again as": ", ".join(status.retries), "repaired as": ", ".join(status.repairs)}
         rows["refreshed as"] = ", ".join(status.refreshes)

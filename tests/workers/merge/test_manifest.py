@@ -124,3 +124,11 @@ def test_settings_that_differ_from_the_defaults_stand_with_their_values_and_secr
     assert found.record.models["llm"].model == "m"
     assert "sk-1234567890" not in found.model_dump_json()
     assert "strategies.deep" not in found.record.settings.fingerprint, "no leaf was searched by it"
+
+
+def test_who_is_told_and_whose_it_is_stand_in_no_record(settings: Settings) -> None:
+    hook = "https://hooks.example/t0ken"
+    found = manifest_of(job(webhook=hook, tenant="acme", top_n=5, queue_limit_s=9), answer(), settings)
+    assert found.record.options == {"top_n": 5}
+    assert "t0ken" not in found.model_dump_json()
+    assert found.digest == manifest_of(job(top_n=5), answer(), settings).digest
