@@ -10,14 +10,14 @@ from pydantic import Field, StrictBool
 from orchestrator.access.caller import Scope
 from orchestrator.checking import PASSAGES, CheckedPassage, Passages, TextCheck, check_text, passage_of
 from orchestrator.client import Ramify
+from orchestrator.intake import as_request
 from orchestrator.operations.operation import HttpRoute, Operation
 from orchestrator.planning.preview import Preview, preview
 from orchestrator.planning.route_preview import RoutePreview, route_preview
 from shared.errors import InputError
-from shared.models import JobRequest
 from shared.models.base import Model
 from shared.models.find import MAX_RELATED, FindQuery, FindResult, SessionResult
-from shared.models.request import MAX_QUESTION_CHARS, Filters, Name, Question, SearchMode, Session
+from shared.models.request import Filters, Name, Question, QuestionText, SearchMode, Session
 from shared.settings.strategies import named
 
 #: Characters of a sentence that are searched for.
@@ -48,7 +48,7 @@ class SearchInput(Model):
     `remember`: add the question and the results to the conversation of `session_id`.
     """
 
-    question: str = Field(min_length=1, max_length=MAX_QUESTION_CHARS)
+    question: QuestionText
     session: Session | None = None
     session_id: Name | None = None
     remember: StrictBool = False
@@ -80,7 +80,7 @@ class PlanInput(Question):
 class RouteInput(Model):
     """A question that is only classified. `llm`: ask the LLM where the rules are unsure; None: as the settings say."""
 
-    question: str = Field(min_length=1, max_length=MAX_QUESTION_CHARS)
+    question: QuestionText
     strategy: Name | None = None
     llm: StrictBool | None = None
 
@@ -130,14 +130,14 @@ def _plan(client: Ramify, given: PlanInput) -> Preview:
         named(client.settings.strategies, given.strategy)
     fields = given_fields(given)
     llm = bool(fields.pop("llm", True))
-    return preview(JobRequest(**fields), client.settings, llm=llm)
+    return preview(as_request(fields), client.settings, llm=llm)
 
 
 def _route(client: Ramify, given: RouteInput) -> RoutePreview:
     settings = client.settings
     if given.strategy is not None:
         named(settings.strategies, given.strategy)
-    request = JobRequest(question=given.question, strategy=given.strategy)
+    request = as_request(given.question, {"strategy": given.strategy})
     return route_preview(request, settings, llm=settings.routing.llm if given.llm is None else given.llm)
 
 

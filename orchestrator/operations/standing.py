@@ -8,11 +8,12 @@ from pydantic import Field
 
 from orchestrator.access.caller import Scope
 from orchestrator.client import Ramify
+from orchestrator.intake import as_request
 from orchestrator.operations.operation import HttpRoute, Operation
 from shared.jobs import reachable
-from shared.models import MAX_QUESTION_CHARS, Filters, JobRequest, SearchMode
+from shared.models import Filters, SearchMode
 from shared.models.base import Model
-from shared.models.request import Name
+from shared.models.request import Name, QuestionText
 from shared.models.standing import (
     MAX_EVERY_S,
     MIN_EVERY_S,
@@ -30,7 +31,7 @@ _NOTICES = 20
 class StandingInput(Model):
     """A question that is to be asked again, with the options that decide its answer. `webhook` is told of notices."""
 
-    question: str = Field(min_length=1, max_length=MAX_QUESTION_CHARS)
+    question: QuestionText
     mode: SearchMode | None = None
     strategy: Name | None = None
     decompose: bool = True
@@ -68,7 +69,7 @@ class StandingWhy(StandingStatus):
 
 def _add(client: Ramify, given: StandingInput) -> StandingQuestion:
     own = given.model_fields_set - {"every_s", "webhook"}
-    request = JobRequest(**{name: getattr(given, name) for name in own})
+    request = as_request({name: getattr(given, name) for name in own})
     notify = Notify(by=NotifyBy.WEBHOOK, target=given.webhook) if given.webhook else None
     return client.watch(request, every_s=given.every_s, notify=notify)
 

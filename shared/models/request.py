@@ -59,6 +59,7 @@ Symbol = Annotated[
 ]
 #: Of texts, as JSON Schema says it: more than white space, and no control characters.
 _WRITTEN: dict[str, Any] = {"pattern": r"^[ \t\n\r]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]*$"}
+QuestionText = Annotated[str, Field(min_length=1, max_length=MAX_QUESTION_CHARS, json_schema_extra=_WRITTEN)]
 #: Hops of a two-pass search.
 EdgeDepth = Annotated[int, Field(ge=1, le=2)]
 
@@ -257,7 +258,7 @@ class Question(Budget):
     unless another is named.
     """
 
-    question: str = Field(min_length=1, max_length=MAX_QUESTION_CHARS, json_schema_extra=_WRITTEN)
+    question: QuestionText
     mode: SearchMode | None = None
     strategy: Name | None = None
     explain: bool = False
