@@ -74,7 +74,7 @@ class Feeding:
             self._scope.check_job(job_id)
             yield
 
-    def ingest(
+    def ingest(  # noqa: PLR0913 - what an ingest may be asked for
         self,
         paths: Paths,
         *,
@@ -82,14 +82,18 @@ class Feeding:
         namespace: str = "default",
         tenant: str | None = None,
         deadline_s: float | None = None,
+        dry_run: bool = False,
     ) -> Iterator[Progress]:
         """Put files into a tenant's corpus; yields progress. The job goes on where the caller stops listening.
 
+        `dry_run`: nothing is put in; what would become of each document is told, and `ingest_result` counts the answers
+        that rest on documents which would change or go.
         `prune`: what the corpus has from these paths and is not there any more is removed. Another ingest of these
         files is waited for.
         Raises: InputError, NotRunningError, RamifyError when the job ends otherwise than done.
         """
-        chosen, options = _chosen(paths), self._options(namespace, tenant, deadline_s, prune=prune)
+        chosen = _chosen(paths)
+        options = self._options(namespace, tenant, deadline_s, prune=prune, dry_run=dry_run)
         with reachable(self.settings):
             while True:
                 try:
@@ -204,9 +208,15 @@ class Feeding:
             return self._ingesting.result(job_id)
 
     def _options(
-        self, namespace: str, tenant: str | None, deadline_s: float | None = None, *, prune: bool = False
+        self,
+        namespace: str,
+        tenant: str | None,
+        deadline_s: float | None = None,
+        *,
+        prune: bool = False,
+        dry_run: bool = False,
     ) -> IngestOptions:
-        return IngestOptions(bound_tenant(self.tenant, tenant), namespace, prune, deadline_s)
+        return IngestOptions(bound_tenant(self.tenant, tenant), namespace, prune, deadline_s, dry_run)
 
 
 def _chosen(paths: Paths) -> list[Path]:

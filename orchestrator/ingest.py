@@ -42,7 +42,7 @@ class Progress(Model):
 
     `job_id`: the job that does it; `waits`: it is another one, which is at the same files, and is waited for.
     `seconds` since it was submitted; `parts`: seconds of the workers so far, by what
-    they did. The last step has the state in which the job has ended.
+    they did. The last step has the state in which the job has ended, and how many kept answers are `stale` by it.
     """
 
     job_id: str = ""
@@ -56,6 +56,7 @@ class Progress(Model):
     cost: Cost = Cost()
     seconds: float = 0.0
     parts: dict[str, float] = Field(default_factory=dict)
+    stale: int = 0
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,7 @@ class IngestOptions:
     namespace: str = "default"
     prune: bool = False
     deadline_s: float | None = None
+    dry_run: bool = False
 
     def __post_init__(self) -> None:
         checked_name("namespace", self.namespace)
@@ -96,6 +98,7 @@ class Ingesting:
         """
         job_id, deadline_s = new_id(), options.deadline_s or self.jobs.settings.jobs.ingest_deadline_s
         ingest = IngestRequest(by=by, sources=tuple(sources), changed=tuple(changed), prune=options.prune)
+        ingest = ingest.model_copy(update={"dry_run": options.dry_run})
         request = JobRequest(
             question=named(sources), tenant=options.tenant, filters=Filters(namespace=options.namespace),
             deadline_s=deadline_s, ingest=ingest,
@@ -200,6 +203,7 @@ def progress(status: JobStatus, reports: Sequence[IngestReport]) -> Progress:
         cost=status.cost,
         seconds=seconds_of(status),
         parts=counts.parts if counts else {},
+        stale=counts.stale if counts else 0,
     )
 
 

@@ -12,6 +12,7 @@ import typer
 
 from orchestrator.cli import options, streams
 from orchestrator.cli.invocation import invocation_of
+from orchestrator.cli.text import counted
 from shared.errors import InputError
 
 if TYPE_CHECKING:
@@ -36,6 +37,9 @@ def ingest(  # noqa: PLR0913 - the signature is the command line
     poll: Annotated[
         bool, typer.Option("--poll", help="With --watch, where the file system tells of no changes (network folders).")
     ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what would be done, and how many answers it would touch.")
+    ] = False,
     deadline_s: Annotated[
         float | None, typer.Option("--deadline", help="Seconds that the job may take. (default: a day)")
     ] = None,
@@ -46,6 +50,8 @@ def ingest(  # noqa: PLR0913 - the signature is the command line
     """Put documents into the corpus. What has not changed is left alone; a bad file is reported and skipped."""
     if watch and (detach or len(paths) != 1 or not paths[0].is_dir()):
         raise InputError("--watch", " ".join(map(str, paths)), "name one folder, without --detach")
+    if dry_run and (watch or detach):
+        raise InputError("--dry-run", "beside --watch or --detach", "give it without them")
     namespace = namespace or "default"
     with invocation_of(ctx).client(tenant) as client, _watched(paths if watch else [], poll=poll) as watched:
         differ = client.settings_differ()
@@ -53,18 +59,31 @@ def ingest(  # noqa: PLR0913 - the signature is the command line
             streams.warn_all((differ,))
             _detach(client, paths, prune=prune, deadline_s=deadline_s, namespace=namespace, as_json=json)
             return
-        seen = _JobSeen(client.ingest(paths, prune=prune, deadline_s=deadline_s, namespace=namespace))
+        how = {"prune": prune, "deadline_s": deadline_s, "namespace": namespace}
+        seen = _JobSeen(client.ingest(paths, **how, **({"dry_run": True} if dry_run else {})))
         try:
             counts, passed_over, last = follow_ingest(seen, as_json=json)
         except KeyboardInterrupt:
             streams.note(seen.goes_on)
             raise typer.Exit(streams.INTERRUPTED) from None
         code = _told(counts, passed_over, last, differ, as_json=json)
+        _tell_stale(last, dry_run=dry_run)
         if watched is not None:
             from orchestrator.cli.watching import watch_folder
 
             code = watch_folder(client, watched, namespace=namespace, as_json=json)
     raise typer.Exit(code)
+
+
+def _tell_stale(last: Progress | None, *, dry_run: bool) -> None:
+    """How many kept answers it has touched, or would."""
+    if dry_run:
+        answers = f"up to {counted(last.stale if last else 0, 'kept answer')} would be stale"
+        streams.note(f"nothing was put in; {answers}, besides those that new documents would touch")
+    elif last is not None and last.stale:
+        streams.note(
+            f"{counted(last.stale, 'kept answer')} stale by it: `ramify jobs --stale`, `ramify refresh --stale`"
+        )
 
 
 def _watched(paths: list[Path], *, poll: bool) -> AbstractContextManager[FolderWatch | None]:
@@ -128,6 +147,7 @@ def _told(
         streams.warn("no documents were found there")
     if as_json:
         job = {"job_id": last.job_id} if last and last.job_id else {}
+        job |= {"stale": last.stale} if last else {}
         streams.line({**job, **counts, "passed_over": passed_over, "warnings": warnings, **pace(last)})
     else:
         from orchestrator.cli.render.ingests import draw_ingest, draw_pace

@@ -93,14 +93,16 @@ class IngestRequest(Model):
     """What an ingest is of. `sources`: absolute roots, or the name of what pushed documents come from.
 
     `changed`: of paths, only these files below the one root, and those of them that are gone are removed; none: all
-    below the roots. `prune`: what the store has from the roots beyond what was found there is removed. `seal`: of
-    paths, proof that they were named by somebody who may read the stack's data folder (`shared.settings.path_key`).
+    below the roots. `dry_run`: nothing is put in, only told. `prune`: what the store has from the roots
+    beyond what was found there is removed. `seal`: of paths, proof that they were named by somebody who may read the
+    stack's data folder (`shared.settings.path_key`).
     """
 
     by: HandedOver
     sources: tuple[str, ...] = Field(min_length=1, max_length=1000)
     changed: tuple[str, ...] = Field(default=(), max_length=MOST_CHANGED)
     prune: bool = False
+    dry_run: bool = False
     seal: str = ""
 
 

@@ -37,7 +37,7 @@ class IndexPool:
         self.jobs = registry.jobs
         self.store = open_store(settings)
         indexer = Indexer(self.store, None, settings)
-        tasks = ItemTasks(self.app, settings.chunking.max_document_bytes, lambda _: indexer)
+        tasks = ItemTasks(self.app, settings.chunking, lambda _: indexer)
         self._tasks = {
             "plan.job": registry(TaskName.PLAN_JOB, fail_job)(self._plan),
             "index.documents": registry(TaskName.INDEX_DOCUMENTS, tasks.failed, tasks.about_document)(tasks.documents),

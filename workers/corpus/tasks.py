@@ -8,7 +8,7 @@ from shared.contract import TaskName
 from shared.tasks.task_run import remote
 from workers.app import app
 from workers.corpus.replies import documents_reply, passage_reply, remove_reply
-from workers.index.tasks import check, indexer_of
+from workers.index.tasks import indexer_of, staleness
 from workers.search.resources import search_resources
 
 
@@ -27,4 +27,4 @@ def search_passage(raw: dict[str, Any]) -> str:
 @remote(app, TaskName.INDEX_REMOVE, ignore_result=False)
 def index_remove(raw: dict[str, Any]) -> str:
     """A RemoveReply."""
-    return remove_reply(indexer_of, raw, check).model_dump_json()
+    return remove_reply(indexer_of, raw, staleness().run).model_dump_json()

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Protocol
 
 from celery import Celery
 
 from shared.errors import RamifyError
 from shared.jobs import State, codec
 from shared.jobs.ingests import FIRST, ItemDone
-from shared.models import Cost, DocumentOutcome, DocumentStatus, Lane
+from shared.models import Cost, DocumentOutcome, DocumentStatus, JobRequest, Lane
 from shared.models.ingest import HandedOver, IngestItem, IngestReport
 from shared.models.stale import StaleCheck
 from shared.models.status import DeadLetter
 from shared.providers.lanes import in_lane
+from shared.settings.sections import ChunkingSettings
 from shared.tasks.signatures import send_turn
 from shared.tasks.task_run import TaskRun, fail_job
+from workers.index.dry_run import DryRun
 from workers.index.items import first_document, path_of, walk, work
 from workers.index.pipeline import Indexer, timed, timings
 
@@ -25,19 +28,31 @@ NOT_CHECKED = (
     "{} leaves of kept answers could not be held against the new passages in time (staleness.check_s): they are not "
     "marked as stale by those."
 )
-#: Tenant, changed documents, since when others may have changed that nobody has told of.
-Check = Callable[[str, Sequence[DocumentOutcome], float | None], StaleCheck]
 LOST = "Redis lost what was on its way to the index queue: run the ingest again"
+
+
+class Staleness(Protocol):
+    """Holds a tenant's kept answers against documents that were added, changed or removed."""
+
+    def run(self, tenant: str, outcomes: Sequence[DocumentOutcome], since: float | None = None) -> StaleCheck:
+        """Mark those that are touched. `since`: also by what was written since then, and nobody has told of."""
+
+    def rests_on(self, tenant: str, outcomes: Sequence[DocumentOutcome]) -> int:
+        """How many rest on some of them."""
 
 
 class ItemTasks:
     """The bodies of `index.documents` and `index.finish`, and what follows where they fail."""
 
     def __init__(
-        self, app: Celery, most_bytes: int, indexer_of: Callable[[str], Indexer], check: Check | None = None
+        self,
+        app: Celery,
+        sizes: ChunkingSettings,
+        indexer_of: Callable[[str], Indexer],
+        staleness: Callable[[], Staleness] | None = None,
     ) -> None:
-        """`check`: holds a tenant's kept answers against changed documents."""
-        self._app, self._most_bytes, self._indexer_of, self._check = app, most_bytes, indexer_of, check
+        """`staleness`: what holds kept answers against changed documents; None: nothing does."""
+        self._app, self._sizes, self._indexer_of, self._staleness = app, sizes, indexer_of, staleness
 
     def documents(self, run: TaskRun) -> None:
         """Do one item. One at which a worker has died is taken apart first, document by document."""
@@ -53,14 +68,19 @@ class ItemTasks:
         content = _content(run)
         if run.begun is not None and run.begun.before.deaths and (parts := content.single()):
             return ItemDone(IngestReport(item=run.node_id), content.source, parts=parts), Cost()
-        return work(run.node_id, content, self._indexer_of(request.tenant), self._most_bytes)
+        return work(run.node_id, content, self._worker_of(request), self._sizes.max_document_bytes)
+
+    def _worker_of(self, request: JobRequest) -> Indexer | DryRun:
+        """What does the items of a job."""
+        indexer, ingest = self._indexer_of(request.tenant), request.ingest
+        return DryRun(indexer.store, self._sizes) if ingest is not None and ingest.dry_run else indexer
 
     def about_document(self, run: TaskRun, dead_letter: DeadLetter) -> tuple[DeadLetter, bytes]:
         """The dead letter of an item that has killed its workers, about its document, with the bytes of that."""
         content = _content(run)
         if not (content.spans or content.documents):
             return dead_letter, b""
-        path, raw = path_of(content), first_document(content, self._most_bytes)
+        path, raw = path_of(content), first_document(content, self._sizes.max_document_bytes)
         changes = {"kind": "document", "item": path, "what": path}
         return dead_letter.model_copy(update=changes), codec.pack(raw) if raw is not None else b""
 
@@ -86,6 +106,10 @@ class ItemTasks:
             return
         keep, unreadable = ingests.seen(job.id, ingest.sources) if ingest.prune and whole else (None, [])
         counts, indexer = ingests.counts(job.id), self._indexer_of(job.request.tenant)
+        if ingest.dry_run:
+            removed = DryRun(indexer.store, self._sizes).finish(keep, unreadable, namespace)
+            self._finish_dry_run(run, removed)
+            return
         with timings() as seconds, in_lane(Lane.BATCH):
             written = bool(counts.added or counts.changed or counts.removed)
             removed = indexer.finish(keep, unreadable, namespace, written=written)
@@ -96,9 +120,17 @@ class ItemTasks:
         self._mark_stale(run, removed)
         run.jobs.finish_ingest(job, partial=bool(counts.failed) or not whole)
 
+    def _finish_dry_run(self, run: TaskRun, removed: Sequence[DocumentOutcome]) -> None:
+        """Tell what would be removed, and how many answers rest on what would change or go."""
+        job, ingests = run.job, run.jobs.ingests
+        outcomes = [*ingests.changed(job.id), *removed]
+        stale = self._staleness().rests_on(job.request.tenant, outcomes) if self._staleness is not None else 0
+        ingests.tell(job.id, ItemDone(IngestReport(item=run.item, outcomes=tuple(removed)), stale=stale))
+        run.jobs.finish_ingest(job, partial=bool(ingests.counts(job.id).failed))
+
     def _mark_stale(self, run: TaskRun, removed: Sequence[DocumentOutcome]) -> None:
         """Mark the answers that this ingest has touched. What fails here costs the marks, and is said."""
-        if self._check is None:
+        if self._staleness is None:
             return
         job, ingests = run.job, run.jobs.ingests
         changed = [*ingests.changed(job.id), *removed]
@@ -106,7 +138,7 @@ class ItemTasks:
         since = job.created_at if job.state is State.FINISHING or ingests.redriven(job.id) else None
         try:
             with timings() as seconds, timed("stale answers"):
-                found = self._check(job.request.tenant, changed, since)
+                found = self._staleness().run(job.request.tenant, changed, since)
         except RamifyError as error:
             run.annotate(warnings=[f"Kept answers were not held against what has changed: {error}"])
             return

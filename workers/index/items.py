@@ -12,6 +12,7 @@ from shared.files.walk import discover, discover_changed
 from shared.jobs.ingests import ItemDone
 from shared.models import Cost, DocumentOutcome, JobRequest, RawDocument
 from shared.models.ingest import FORMATS, FileSpan, IngestItem, IngestReport
+from workers.index.dry_run import DryRun
 from workers.index.pipeline import Indexer, timed
 
 #: What is put in as one: documents, their bytes, and files that a parser reads, each of which may take half a minute.
@@ -46,7 +47,7 @@ def walk(item: str, request: JobRequest) -> ItemDone:
     return ItemDone(IngestReport(item=item, passed_over=tuple(passed)), files=len(found), parts=parts)
 
 
-def work(item: str, content: IngestItem, indexer: Indexer, max_bytes: int) -> tuple[ItemDone, Cost]:
+def work(item: str, content: IngestItem, indexer: Indexer | DryRun, max_bytes: int) -> tuple[ItemDone, Cost]:
     """Do an item, and what it cost. Raises: StoreMismatchError, StoreError or TransientError of the store."""
     source, cost = content.source, Cost()
     if content.files:
@@ -88,7 +89,7 @@ def _read(content: IngestItem, max_bytes: int) -> Iterator[RawDocument | Documen
         yield from read_span(found, span, content.tenant, content.namespace, max_bytes)
 
 
-def _split(item: str, content: IngestItem, indexer: Indexer, max_bytes: int) -> ItemDone:
+def _split(item: str, content: IngestItem, indexer: Indexer | DryRun, max_bytes: int) -> ItemDone:
     """Ask which files the store has whole; the others are to be read, in batches."""
     source = Path(content.source)
     with timed("hashing"):

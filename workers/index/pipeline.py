@@ -8,12 +8,10 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path, PurePosixPath
 from threading import Lock
 from typing import Any
 
 from shared.errors import InputError
-from shared.files.found import FoundFile
 from shared.language import question_language
 from shared.models import Chunk, Cost, DocumentOutcome, DocumentStatus, RawDocument
 from shared.models.corpus import DocumentSize
@@ -24,6 +22,7 @@ from shared.settings import Settings
 from shared.settings.sections import ChunkingSettings
 from shared.store import ChunkPoint, ChunkStore
 from shared.store.schema import of_documents
+from workers.index import gone
 from workers.index.chunking import chunk_document
 from workers.index.directories import Directories
 from workers.index.documents import (
@@ -31,14 +30,13 @@ from workers.index.documents import (
     Document,
     Markup,
     document_hash,
-    document_id,
     file_id,
-    prune_scope,
     with_known_origin,
 )
 from workers.index.edges import mark_lost_links, update_edges, with_pending
 from workers.index.encoding import CollectionEncoders, EncoderError, KeywordEncoders, dense_vectors, refit
 from workers.index.given_metadata import with_given
+from workers.index.gone import ReadItems
 from workers.index.offsets import between
 from workers.index.readers import read_all
 from workers.index.units import Unit, mark_units, split_known, units_of
@@ -54,8 +52,6 @@ _MOST_FRESH = 100
 _CHUNKS = 20_000
 #: Seconds between two flushes: they guard against a power cut, and cost more the more is stored.
 FLUSH_S = 10.0
-#: A file and what was read of it.
-ReadItems = tuple[RawDocument, Sequence[Document | DocumentOutcome]]
 TWICE = "its id stands more than once in this batch: the last one counts"
 
 
@@ -86,12 +82,6 @@ def last_of_whole(read: Sequence[ReadItems]) -> list[ReadItems]:
         else (raw, items)
         for raw, items in read
     ]
-
-
-def _is_below(path: str, shown: Collection[str]) -> bool:
-    """True for a document of one of these files, or of a file in one of these folders."""
-    file = path.partition("#")[0]
-    return path in shown or file in shown or any(str(folder) in shown for folder in PurePosixPath(file).parents)
 
 
 def size_of(document: Document, chunks: int) -> DocumentSize:
@@ -184,6 +174,11 @@ class Indexer:
         self._flushed = 0.0
         self.directories = Directories(store, dense, settings, llm)
 
+    @property
+    def store(self) -> ChunkStore:
+        """What it writes to."""
+        return self._store
+
     def split_known(self, hashes: FileHashes) -> tuple[list[DocumentOutcome], list[int]]:
         """Outcomes of the files that are stored whole and unchanged, and the numbers of those that must be sent.
 
@@ -222,7 +217,9 @@ class Indexer:
             with timed("chunking"):
                 changes = self._changes(documents, existing is not None, done)
             points, cost = self._encode(changes, existing, units)
-            removed = self._drop_stale(pieces) if existing else []
+            if existing:
+                with self._writing:
+                    removed = self._drop(gone.of_whole_files(self._store, pieces))
             fresh = self._write(changes, points)
             mark_units(self._store, units, list(done))
             for change in changes:
@@ -246,15 +243,8 @@ class Indexer:
         """
         if self._store.info() is None:
             return []
-        root = Path(source)
-        shown = {FoundFile(root, Path(name)).shown for name in identities if Path(name).is_relative_to(root)}
-        ids = {document_id(name, namespace, self._store.tenant) for name in identities}
         with self._writing, timed("pruning"):
-            known = self._store.documents(prune_scope(source, namespace))
-            gone = {doc_id: path for doc_id, path in known.items() if doc_id in ids or _is_below(path, shown)}
-            others = self._store.origins([doc_id for doc_id in ids if doc_id not in gone])
-            gone |= {doc_id: path for doc_id, (_, path) in others.items()} | self._store.parts_of(list(ids))
-            return self._drop(gone)
+            return self._drop(gone.named(self._store, source, namespace, identities))
 
     def finish(
         self,
@@ -277,9 +267,8 @@ class Indexer:
             return []
         built_with = info.built_with
         with self._writing:
-            scopes = {prune_scope(source, namespace): seen for source, seen in (prune or {}).items()}
             with timed("pruning"):
-                removed = [out for scope, seen in scopes.items() for out in self._prune(scope, seen, unreadable)]
+                removed = self._drop(gone.pruned(self._store, namespace, prune or {}, unreadable))
             with timed("directories"):
                 self.directories.renew(namespace, self._encoders.existing)
             if not (written or removed) and info.finished == self._state():
@@ -372,31 +361,9 @@ class Indexer:
         info = self._store.info()
         return f"{INDEX_VERSION}:{info.index_version if info else None}"
 
-    def _prune(self, scope: str, seen: Collection[str], unreadable: Collection[str]) -> list[DocumentOutcome]:
-        keep, files = set(seen), set(unreadable)
-        gone = {
-            doc_id: path
-            for doc_id, path in self._store.documents(scope).items()
-            if doc_id not in keep and path not in files and path.rpartition("#")[0] not in files
-        }
-        return self._drop(gone)
-
-    def _drop_stale(self, read: Sequence[ReadItems]) -> list[DocumentOutcome]:
-        """Remove what the store has of files that came whole and that is no more in them; what failed keeps it."""
-        whole = [(raw, items) for raw, items in read if raw.whole and all(isinstance(one, Document) for one in items)]
-        kept = {one.doc_id for _, items in whole for one in items}
-        files = [file_id(raw) for raw, _ in whole]
-        with self._writing:
-            stored = self._store.parts_of(files)
-            alone = self._store.origins([one for one in files if one not in kept])
-            stored |= {doc_id: path for doc_id, (_, path) in alone.items()}
-            return self._drop({doc_id: path for doc_id, path in stored.items() if doc_id not in kept})
-
-    def _drop(self, gone: Mapping[str, str]) -> list[DocumentOutcome]:
+    def _drop(self, lost: Mapping[str, str]) -> list[DocumentOutcome]:
         """Delete documents: id -> path."""
-        if gone:
-            mark_lost_links(self._store, dict.fromkeys(gone, ()))
-            self._store.delete_documents(list(gone))
-        return [
-            DocumentOutcome(path=path, doc_id=doc_id, status=DocumentStatus.REMOVED) for doc_id, path in gone.items()
-        ]
+        if lost:
+            mark_lost_links(self._store, dict.fromkeys(lost, ()))
+            self._store.delete_documents(list(lost))
+        return gone.outcomes(lost)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache
 from threading import Lock
 
 from shared.contract import TaskName
-from shared.models import DocumentOutcome
-from shared.models.stale import StaleCheck
 from shared.tasks.task_run import fail_job, remote
 from workers.app import app, registry
 from workers.index.item_tasks import ItemTasks
@@ -16,7 +13,7 @@ from workers.index.pipeline import Indexer
 from workers.search.resources import search_resources
 from workers.staleness.check import StalenessCheck
 
-_lock, _checking = Lock(), Lock()
+_lock = Lock()
 
 
 def indexer_of(tenant: str) -> Indexer:
@@ -32,26 +29,24 @@ def _new_indexer(tenant: str) -> Indexer:
     return Indexer(search_resources().store(tenant), search_resources().dense(), settings, llm)
 
 
-@cache
 def staleness() -> StalenessCheck:
     """One a process, which remembers what kept answers rest on."""
+    with _lock:
+        return _new_staleness()
+
+
+@cache
+def _new_staleness() -> StalenessCheck:
     return StalenessCheck(search_resources(), registry.jobs)
 
 
-def check(tenant: str, changed: Sequence[DocumentOutcome], since: float | None = None) -> StaleCheck:
-    """Hold a tenant's kept answers against changed documents (`StalenessCheck.run`)."""
-    with _checking:
-        return staleness().run(tenant, changed, since)
-
-
-_tasks = ItemTasks(app, registry.settings.chunking.max_document_bytes, indexer_of, check)
+_tasks = ItemTasks(app, registry.settings.chunking, indexer_of, staleness)
 
 
 @remote(app, TaskName.INDEX_CHECK)
 def index_check(tenant: str) -> None:
     """Hold a tenant's answers that were under way when documents changed against these."""
-    with _checking:
-        staleness().run_late(tenant)
+    staleness().run_late(tenant)
 
 
 index_documents = registry(TaskName.INDEX_DOCUMENTS, _tasks.failed, _tasks.about_document)(_tasks.documents)

@@ -15,7 +15,7 @@ from shared.jobs.fields import stored
 from shared.jobs.hit_blobs import unpack_answer
 from shared.jobs.keys import RECENT, JobKeys
 from shared.jobs.states import TERMINAL, State
-from shared.models import Answer, JobRequest, LeafResult, LeafStatus, Node
+from shared.models import Answer, Hit, JobRequest, LeafResult, LeafStatus, MergedHit, Node
 from shared.settings import Settings
 from workers.search.leaf import LeafQuery, leaf_query, leaf_result_limit
 from workers.shown_hits import leaf_kind_share
@@ -110,23 +110,31 @@ def basis_of(answer: Answer, request: JobRequest, searched_at: float, settings: 
     """What an answer rests on; None where nothing was looked up. Pure."""
     nodes = {node.id: node for node in answer.tree}
     leaves = tuple(
-        _leaf(leaf, nodes[leaf.node_id], request, settings) for leaf in answer.leaves if leaf.node_id in nodes
+        _leaf(leaf, nodes[leaf.node_id], answer.results, request, settings)
+        for leaf in answer.leaves
+        if leaf.node_id in nodes
     )
     if not leaves:
         return None
-    paths = {hit.doc_id: hit.path for leaf in answer.leaves for hit in leaf.hits}
+    kept: list[Hit] = [*answer.results, *(hit for leaf in answer.leaves for hit in leaf.hits)]
+    paths = {hit.doc_id: hit.path for hit in kept}
     return AnswerBasis(answer.job_id, request.tenant, request.filters.namespace, searched_at, leaves, paths)
 
 
-def _leaf(leaf: LeafResult, node: Node, request: JobRequest, settings: Settings) -> LeafBasis:
+def _leaf(
+    leaf: LeafResult, node: Node, results: Sequence[MergedHit], request: JobRequest, settings: Settings
+) -> LeafBasis:
+    """Of a leaf whose passages were not kept (`jobs.keep`), those that the answer shows."""
+    shown_here = (hit for hit in results if any(source.node_id == leaf.node_id for source in hit.sources))
+    hits: Sequence[Hit] = leaf.hits or tuple(shown_here)
     query = leaf_query(request, node, settings)
     shown = request.top_n or settings.multi_query.max_total_results
     done = leaf.status is LeafStatus.DONE
     return LeafBasis(
         node_id=leaf.node_id,
         query=query,
-        chunks={hit.chunk_id: hit.doc_id for hit in leaf.hits},
-        titles={hit.chunk_id: hit.title for hit in leaf.hits},
+        chunks={hit.chunk_id: hit.doc_id for hit in hits},
+        titles={hit.chunk_id: hit.title for hit in hits},
         most=leaf_result_limit(node, settings.multi_query, shown),
         per_kind=leaf_kind_share(request, node, settings),
         floor=leaf.floor if done else {},

@@ -10,6 +10,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from threading import Lock
 from typing import NamedTuple
 
 from qdrant_client import models
@@ -62,6 +63,7 @@ class StalenessCheck:
         self._resources, self._jobs, self._settings = resources, jobs, resources.settings
         self._answers = StaleAnswers(jobs.client, self._settings, jobs.clock)
         self._bases = AnswerBases(jobs.client, self._settings)
+        self._lock = Lock()
 
     def run(self, tenant: str, outcomes: Sequence[DocumentOutcome], since: float | None = None) -> StaleCheck:
         """Hold the tenant's kept answers against documents that were added, changed or removed.
@@ -82,6 +84,12 @@ class StalenessCheck:
         found = self._held_against(tenant, self._bases.of(tenant), changed)
         self._answers.note_checked(tenant)
         return found
+
+    def rests_on(self, tenant: str, outcomes: Sequence[DocumentOutcome]) -> int:
+        """How many kept answers have passages of documents that would change or go; lists of any."""
+        ids = {one.doc_id for one in outcomes}
+        bases = self._bases.of(tenant) if ids and self._settings.staleness.enabled else []
+        return sum(not ids.isdisjoint(basis.paths) or any(leaf.listed for leaf in basis.leaves) for basis in bases)
 
     def _unsaid(self, tenant: str, since: float) -> dict[str, str]:
         """Documents that nobody has told of. Reads the first chunk of every document."""
@@ -111,6 +119,10 @@ class StalenessCheck:
     ) -> StaleCheck:
         if not bases:
             return StaleCheck()
+        with self._lock:  # one at a time: each takes a core
+            return self._checked(tenant, bases, changed)
+
+    def _checked(self, tenant: str, bases: Sequence[AnswerBasis], changed: Mapping[str, ChangedDocument]) -> StaleCheck:
         store = self._resources.store(tenant)
         now = stored_now(store, changed)
         paths = {**{doc_id: change.path for doc_id, change in changed.items()}, **now.paths}

@@ -50,6 +50,7 @@ COMMAND_ONLY = {
     ("result", "rows"): "the operation `rows`",
     ("refresh", "stale"): "the operation `refresh_stale`",
     ("jobs", "stale"): "the operation `stale_jobs`",
+    ("ingest", "dry_run"): "of this machine's own user",
     ("watch add", "on_change"): "what happens without `every_s`",
     ("watch add", "notify"): "files and programs are of this machine; over HTTP `webhook`",
     ("dead quarantine", "drop_"): "the operation `quarantine_clear`",
