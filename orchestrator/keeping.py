@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import Any
 
 from orchestrator.intake import QuestionInput, as_request
+from orchestrator.judging import judged_documents
 from orchestrator.places import Places
 from orchestrator.refresh import Refreshing
 from orchestrator.retry import Retried, Retrying, checked_changes, job_or_batch
 from orchestrator.standing.questions import StandingQuestions
 from orchestrator.submitting import Submitter
+from shared.errors import InputError
 from shared.jobs import JobReader, JobStore, reachable
 from shared.jobs.endings import Again
 from shared.jobs.job_list import JobList
-from shared.jobs.tenant_scope import TenantScope
+from shared.jobs.judgements import Judgements
+from shared.jobs.tenant_scope import TenantScope, no_such_job
+from shared.models import Answer, JobStatus
 from shared.models.degraded import OnOutage
+from shared.models.judgement import Judgement, Verdict
 from shared.models.standing import Notify, StandingQuestion
 from shared.settings import Settings
 from shared.tenants import bound_tenant
 
 
-class Keeping:
+class Keeping(ABC):
     """Methods of the client."""
 
     settings: Settings
@@ -31,6 +37,15 @@ class Keeping:
     _reader: JobReader
     _submitter: Submitter
     _scope: TenantScope
+
+    @abstractmethod
+    def result(self, job_id: str, *, partial: bool = False) -> Answer:
+        """The answer of a job."""
+
+    @abstractmethod
+    def status(self, job_id: str) -> JobStatus:
+        """How far a job is."""
+
     _places: Places
 
     def retry(
@@ -91,6 +106,27 @@ class Keeping:
         request = self._submitter.checked(as_request(question, options, self.tenant))
         with reachable(self.settings):
             return self.standing.add(request, every_s=every_s, notify=notify)
+
+    def judge(self, job_id: str, verdict: str, *, documents: Iterable[str] = ()) -> Judgement:
+        """Note what a person says of an answer, or of documents that it shows: good or bad. The last word counts.
+
+        `documents`: numbers of citations, or ids, paths or titles of results. Raises: NotFoundError, InputError.
+        """
+        if verdict not in frozenset(Verdict):
+            raise InputError("verdict", verdict, "write good or bad")
+        answer, tenant = self.result(job_id), self.status(job_id).tenant
+        chosen = judged_documents(answer, documents)
+        with reachable(self.settings):
+            kept = Judgements(self._jobs.client, self.settings, self._jobs.clock)
+            if not kept.judge(tenant, job_id, Verdict(verdict), chosen):
+                raise no_such_job(job_id)
+            return kept.read([job_id])[0]
+
+    def judgements(self, limit: int = 1000, *, tenant: str | None = None) -> list[Judgement]:
+        """What people have said of a tenant's answers, those that were judged last first."""
+        with reachable(self.settings):
+            kept = Judgements(self._jobs.client, self.settings, self._jobs.clock)
+            return kept.of_tenant(bound_tenant(self.tenant, tenant), limit)
 
     def stale_jobs(self, limit: int = 20, *, tenant: str | None = None) -> JobList:
         """The stale answers of a tenant, the one that has been stale for longest first."""

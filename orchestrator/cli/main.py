@@ -26,6 +26,7 @@ from orchestrator.cli import (
     evaluate,
     export,
     jobs,
+    judge,
     keys,
     mcp,
     pools,
@@ -134,13 +135,27 @@ _COMMANDS: tuple[tuple[str, tuple[Callable[..., None], ...]], ...] = (
     ("Stack", (stack.up, stack.down, serve.serve, mcp.mcp, pools.pools, stack.doctor, stack.config)),
     ("Corpus", (corpus.ingest, search.find, search.search, documents.show)),
     ("Questions", (ask.ask, ask.plan, ask.route, batch.batch, check.check)),
-    ("Jobs", (jobs.status, jobs.result, jobs.jobs, batch.batches, jobs.why, jobs.cancel, jobs.retry, refresh.refresh)),
+    (
+        "Jobs",
+        (
+            jobs.status,
+            jobs.result,
+            jobs.jobs,
+            batch.batches,
+            jobs.why,
+            jobs.cancel,
+            jobs.retry,
+            refresh.refresh,
+            judge.judge,
+        ),
+    ),
     ("Records", (records.manifest, records.replay, records.diff, export.export)),
 )
 for panel, commands in _COMMANDS:
     for command in commands:
         app.command(rich_help_panel=panel)(command)
 app.command("batch report", rich_help_panel="Jobs")(batch.report)
+app.command("jobs export", rich_help_panel="Jobs")(judge.export_jobs)
 app.command("eval", rich_help_panel="Corpus")(evaluate.evaluate)
 app.add_typer(documents.corpus, rich_help_panel="Corpus")
 app.add_typer(search.sessions, rich_help_panel="Corpus")

@@ -1,4 +1,4 @@
-"""Standing questions: kept, listed, explained, forgotten."""
+"""Standing questions, kept, listed, explained, forgotten; and what people say of answers."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from orchestrator.operations.operation import HttpRoute, Operation
 from shared.jobs import reachable
 from shared.models import Filters, SearchMode
 from shared.models.base import Model
+from shared.models.judgement import Judgement, Verdict
 from shared.models.request import Name, QuestionText
 from shared.models.standing import (
     MAX_EVERY_S,
@@ -90,6 +91,18 @@ def _remove(client: Ramify, given: StandingId) -> StandingStatus:
         return client.standing.remove(given.id)
 
 
+class JudgeInput(Model):
+    """What is said of an answer, or of `documents`: numbers of citations, or ids, paths or titles of results."""
+
+    id: Annotated[str, Field(min_length=1, max_length=100)] = Field(description="of a job")
+    verdict: Verdict
+    documents: tuple[Annotated[str, Field(min_length=1, max_length=1000)], ...] = Field(default=(), max_length=100)
+
+
+def _judge(client: Ramify, given: JudgeInput) -> Judgement:
+    return client.judge(given.id, given.verdict, documents=given.documents)
+
+
 OPERATIONS: tuple[Operation[Any], ...] = (
     Operation(
         "watch_add", StandingInput, StandingQuestion, _add, Scope.ASK, command="watch add", idempotent=False,
@@ -106,5 +119,9 @@ OPERATIONS: tuple[Operation[Any], ...] = (
     Operation(
         "watch_remove", StandingId, StandingStatus, _remove, Scope.ASK, command="watch remove",
         routes=(HttpRoute("DELETE", "/v1/standing/{id}"),),
+    ),
+    Operation(
+        "judge", JudgeInput, Judgement, _judge, Scope.ASK, command="judge",
+        routes=(HttpRoute("POST", "/v1/jobs/{id}/judgements"),),
     ),
 )  # fmt: skip

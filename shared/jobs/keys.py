@@ -190,6 +190,11 @@ def corpus_checks(tenant: str) -> str:
     return f"{PREFIX}:checks:{tenant}"
 
 
+def judged_answers(tenant: str) -> str:
+    """Sorted set: ids of a tenant's answers that people have judged -> when last."""
+    return f"{PREFIX}:judged:{tenant}"
+
+
 def late_answers(tenant: str) -> str:
     """Set: ids of a tenant's jobs that were under way when documents changed, to be held against these at their end."""
     return f"{PREFIX}:late:{tenant}"
@@ -209,6 +214,7 @@ declare(
         f"{PREFIX}:changed:*": "zset",
         f"{PREFIX}:late:*": "set",
         f"{PREFIX}:checks:*": "string",
+        f"{PREFIX}:judged:*": "zset",
     }
     | {AdmissionKeys.under_way: "hash", AdmissionKeys.latest_taken: "hash"}
     | dict.fromkeys((WebhookKeys.ended, WebhookKeys.endpoints, WebhookKeys.due), "zset")

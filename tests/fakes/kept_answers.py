@@ -16,6 +16,7 @@ from shared.models import (
     JobRequest,
     LeafResult,
     LeafStatus,
+    MergedHit,
     MergedPool,
     Node,
     RawDocument,
@@ -98,12 +99,16 @@ class KeptAnswers:
         self.jobs.start_summarising(walked.id, MergedPool())
         cited = [hit for leaf in leaves for hit in leaf.hits[:2]]
         citations = tuple(
-            Citation(number=n, chunk_id=hit.chunk_id, path=hit.path, title=hit.title, quote=hit.text)
+            Citation(number=n, chunk_id=hit.chunk_id, doc_id=hit.doc_id, path=hit.path, title=hit.title, quote=hit.text)
             for n, hit in enumerate(cited, 1)
+        )
+        results = tuple(
+            MergedHit(**{**dict(hit), "vector": ()}) for hit in {hit.chunk_id: hit for hit in cited}.values()
         )
         answer = Answer(
             job_id=walked.id, question=job.request.question, state="done", coverage="all", leaves=leaves,
-            tree=tuple(self.jobs.nodes(walked.id).values()), summary=Summary(text="cited", citations=citations),
+            results=results, tree=tuple(self.jobs.nodes(walked.id).values()),
+            summary=Summary(text="cited", citations=citations),
         )  # fmt: skip
         assert self.jobs.finish(job, answer)
         return walked.id

@@ -38,6 +38,7 @@ OF_JOB: Mapping[str, Call] = {
     "manifest": lambda client, id_: client.manifest(id_),
     "replay": lambda client, id_: client.replay(id_, "plan"),
     "result": lambda client, id_: client.result(id_),
+    "judge": lambda client, id_: client.judge(id_, "good"),
     "refresh": lambda client, id_: client.refresh(id_),
     "retry": lambda client, id_: client.retry(id_),
     "rows": lambda client, id_: list(client.rows(id_)),
@@ -72,7 +73,7 @@ REQUESTS = {
     "delete", "find", "ingest", "ingest_changes", "open_batch", "read_question", "search", "session", "start_ingest",
     "submit", "submit_many", "upsert", "watch",
 }  # fmt: skip
-LISTS = {"batches", "jobs", "statuses", "dead", "webhooks", "refresh_stale", "stale_jobs", "standing"}
+LISTS = {"batches", "jobs", "statuses", "dead", "webhooks", "refresh_stale", "stale_jobs", "standing", "judgements"}
 DEAD_LISTS = {"list", "count", "drop", "quarantined"}
 NEUTRAL = {"close", "corpus", "for_tenant", "operator", "ping", "reads_by_name", "redis", "settings_differ"}
 

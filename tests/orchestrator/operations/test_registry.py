@@ -25,7 +25,7 @@ LOCAL = {
     "up": "starts processes of this machine", "down": "stops them", "serve": "is the HTTP server itself",
     "mcp": "is the MCP server itself", "doctor": "looks at this machine, also where nothing runs",
     "config": "shows the settings of this machine", "eval": "reads files of labels and writes reports",
-    "corpus export": "writes files",
+    "corpus export": "writes files", "jobs export": "writes files",
 }  # fmt: skip
 #: Operations without a command, with the reason.
 NO_COMMAND = {
@@ -40,7 +40,7 @@ SHOWN = {"json", "tenant", "watch", "wait", "detach", "csv", "out", "width", "ye
 RENAMED = {
     "id_": "id", "early": "partial", "documents": "document", "dead_letter_ids": "dead_letter_id", "drop_": "drop",
     "job_id": "id", "key_id": "id", "endpoint_id": "id", "delivery_ids": "id", "a": "id", "b": "other",
-    "every": "every_s", "rate": "requests_per_minute", "scope": "scopes", "form": "format",
+    "every": "every_s", "doc": "documents", "rate": "requests_per_minute", "scope": "scopes", "form": "format",
 } | dict.fromkeys(("after", "before", "tags", "kinds", "paths", "namespace"), "filters")  # fmt: skip
 #: What only the command has, with the reason.
 COMMAND_ONLY = {
