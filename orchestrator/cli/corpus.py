@@ -59,8 +59,8 @@ def ingest(  # noqa: PLR0913 - the signature is the command line
             streams.warn_all((differ,))
             _detach(client, paths, prune=prune, deadline_s=deadline_s, namespace=namespace, as_json=json)
             return
-        how = {"prune": prune, "deadline_s": deadline_s, "namespace": namespace}
-        seen = _JobSeen(client.ingest(paths, **how, **({"dry_run": True} if dry_run else {})))
+        steps = client.ingest(paths, prune=prune, deadline_s=deadline_s, namespace=namespace, dry_run=dry_run)
+        seen = _JobSeen(steps)
         try:
             counts, passed_over, last = follow_ingest(seen, as_json=json)
         except KeyboardInterrupt:
@@ -147,8 +147,8 @@ def _told(
         streams.warn("no documents were found there")
     if as_json:
         job = {"job_id": last.job_id} if last and last.job_id else {}
-        job |= {"stale": last.stale} if last else {}
-        streams.line({**job, **counts, "passed_over": passed_over, "warnings": warnings, **pace(last)})
+        stale = {"stale": last.stale} if last else {}
+        streams.line({**job, **counts, **stale, "passed_over": passed_over, "warnings": warnings, **pace(last)})
     else:
         from orchestrator.cli.render.ingests import draw_ingest, draw_pace
 

@@ -291,8 +291,9 @@ class FakeRamify:
     def session(self, session_id):
         return self.sessions.setdefault((self.tenant, session_id), FakeSession())
 
-    def ingest(self, paths, *, prune=False, namespace="default", deadline_s=None):
+    def ingest(self, paths, *, prune=False, namespace="default", deadline_s=None, dry_run=False):
         self.options = {"prune": prune, "namespace": namespace, "tenant": self.tenant}
+        self.options |= {"dry_run": True} if dry_run else {}
         yield Progress(read=0, total=2, passed_over=("a/link.md: is a link",))
         good = DocumentOutcome(path="a/1.md", doc_id="d1", status=DocumentStatus.ADDED, chunks=3)
         bad = DocumentOutcome(path="a/2.md", status=DocumentStatus.FAILED, reason="is no UTF-8")

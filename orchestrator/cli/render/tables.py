@@ -72,7 +72,7 @@ def _extent(job: JobStatus) -> dict[str, RenderableType | str]:
 def retries(status: JobStatus | BatchStatus | Why | BatchWhy) -> dict[str, str]:
     """The jobs or batches that this one tries again, or is tried again as."""
     rows = {
-        "replays": status.replay_of or "",
+        "replays": (status.replay_of or "") if isinstance(status, JobStatus) else "",
         "tries again": status.retry_of or "",
         "tried again as": status.retried_as or "",
     }
