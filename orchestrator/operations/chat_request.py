@@ -15,7 +15,7 @@ from orchestrator.operations.chat_reply import listed
 from shared.errors import InputError, NotFoundError
 from shared.models import MAX_QUESTION_CHARS, Lane
 from shared.models.base import Model
-from shared.models.request import MAX_MESSAGE_CHARS, ChatMessage, Session
+from shared.models.request import MAX_MESSAGE_CHARS, ChatMessage, Question, Session
 
 #: The models: a question as it is, one in the batch lane, and the beginning of one by a strategy.
 USUAL, IN_BATCH, BY_STRATEGY = "ramify", "ramify-batch", "ramify/"
@@ -76,8 +76,9 @@ class Asked(NamedTuple):
 def asked(given: ChatRequest, strategies: Collection[str]) -> Asked:
     """Raises: InputError for what cannot be answered, NotFoundError for a model that there is not."""
     options = {**given.ramify, **options_of(given.model, strategies)}
-    for name in {"question", "plan", "subqueries", "tenant"} & given.ramify.keys():
-        raise InputError(f"ramify.{name}", given.ramify[name], "the last message is the question")
+    if other := sorted(given.ramify.keys() - (Question.model_fields.keys() - {"question"})):
+        fix = "it is no field of a question; the last message is the question itself"
+        raise InputError(f"ramify.{other[0]}", given.ramify[other[0]], fix)
     _refuse_impossible(given)
     if not given.messages:
         raise InputError("messages", "[]", "send at least one message of the user's")

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from http import HTTPStatus
 from typing import Annotated, Any
 
 import anyio
 from anyio import to_thread
 from fastapi import APIRouter, Depends, Request, Response
-from fastapi.exceptions import RequestValidationError
 from fastapi.responses import StreamingResponse
-from fastapi.routing import APIRoute
 from fastapi.sse import KEEPALIVE_COMMENT, EventSourceResponse, format_sse_event
 from pydantic import BaseModel
-from starlette.exceptions import HTTPException
 
 from orchestrator.access.caller import Caller, Scope
 from orchestrator.access.dependency import caller_with
@@ -27,42 +22,19 @@ from orchestrator.operations.chat import ChatJob, ChatModelInput, NoModelsInput,
 from orchestrator.operations.chat_reply import ChatChunk, ChatCompletion, ChatModel, ChatModels, ChunkChoice, pieces
 from orchestrator.operations.chat_request import ChatRequest
 from orchestrator.operations.registry import OPERATIONS
+from orchestrator.server import openai_errors
 from orchestrator.server.events.hub import EventHub
-from orchestrator.server.problems import headers_of, status_of
 from orchestrator.server.routes import client_of
-from shared.errors import InputError, NoAnswerError, NotFoundError, NotRunningError, RamifyError
+from shared.errors import NotRunningError, RamifyError
 from shared.jobs import reachable
-from shared.settings.faults import field_fault
 
 _HEADERS = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
-#: OpenAI's clients try again after 409, 429 and 5xx, unless this says no: a job that failed would be asked again.
-_NO_RETRY = {"x-should-retry": "false"}
 _DONE = format_sse_event(data_str="[DONE]")
 _ENDS = "the server stops: ask again in a moment"
 _log = logging.getLogger(__name__)
 
 
-class OpenAIRoute(APIRoute):
-    """A route whose errors are OpenAI's."""
-
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """The route's own handler, with errors as responses."""
-        inner = super().get_route_handler()
-
-        async def handle(request: Request) -> Response:
-            try:
-                return await inner(request)
-            except RamifyError as error:
-                return _refused(error)
-            except RequestValidationError as error:
-                return _refused(_fault(error))
-            except HTTPException as error:
-                return _response(error.status_code, _error(error.status_code, str(error.detail)), error.headers or {})
-
-        return handle
-
-
-router = APIRouter(route_class=OpenAIRoute, tags=["chat"])
+router = APIRouter(route_class=openai_errors.OpenAIRoute, tags=["chat"])
 _Reader = Annotated[Caller, Depends(caller_with(Scope.READ))]
 _STREAM = {"text/event-stream": {"schema": {"type": "string", "description": "Chunks, if `stream` is true."}}}
 _ERRORS: dict[int | str, dict[str, Any]] = {
@@ -157,7 +129,7 @@ class _Followed:
                     yield comment
             found = await self._completed()
         except RamifyError as error:
-            yield format_sse_event(data_str=_json_of(_error(_status(error), str(error), *_named(error))))
+            yield format_sse_event(data_str=openai_errors.body(error))
             return
         reply = found.choices[0].message
         for piece in pieces(reply.content):
@@ -220,54 +192,7 @@ class _Followed:
         return format_sse_event(data_str=_json(chunk))
 
 
-def _refused(error: RamifyError) -> Response:
-    status = _status(error)
-    if status == HTTPStatus.INTERNAL_SERVER_ERROR:
-        _log.error("%s: %s", type(error).__name__, error)
-    no_retry = _NO_RETRY if isinstance(error, NoAnswerError) else {}
-    return _response(status, _error(status, str(error), *_named(error)), headers_of(error) | no_retry)
-
-
-def _status(error: RamifyError) -> int:
-    if isinstance(error, NoAnswerError):
-        return 500
-    status = status_of(error)
-    return 400 if status == HTTPStatus.UNPROCESSABLE_ENTITY else status
-
-
-def _named(error: RamifyError) -> tuple[str | None, str | None]:
-    """The parameter at fault, and OpenAI's code."""
-    if isinstance(error, NotFoundError) and error.field == "model":
-        return "model", "model_not_found"
-    if isinstance(error, InputError):
-        return error.field, "invalid_value"
-    return None, None
-
-
-def _error(status: int, message: str, param: str | None = None, code: str | None = None) -> dict[str, Any]:
-    kinds = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
-    codes = {401: "invalid_api_key", 429: "rate_limit_exceeded"}
-    kind = kinds.get(status, "server_error" if status >= HTTPStatus.INTERNAL_SERVER_ERROR else "invalid_request_error")
-    return {"error": {"message": message, "type": kind, "param": param, "code": code or codes.get(status)}}
-
-
-def _fault(error: RequestValidationError) -> InputError:
-    fault: Any = error.errors()[0]
-    if fault["type"] == "json_invalid":
-        return InputError("body", "JSON", f"it is no JSON ({fault['ctx']['error']})")
-    place, *where = fault["loc"]
-    return field_fault({**fault, "loc": tuple(where) or (place,)})
-
-
-def _response(status: int, error: dict[str, Any], headers: Any) -> Response:
-    return Response(_json_of(error), status, dict(headers), "application/json")
-
-
 def _json(model: BaseModel) -> str:
     """`usage` and `ramify` stand in the chunks that have them."""
     unsaid = {name for name in ("usage", "ramify") if getattr(model, name, None) is None}
     return model.model_dump_json(exclude=unsaid)
-
-
-def _json_of(value: dict[str, Any]) -> str:
-    return json.dumps(value, ensure_ascii=False)

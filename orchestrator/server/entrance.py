@@ -18,6 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from orchestrator.access.callers import Callers, Known, Presented
 from orchestrator.access.hosts import from_elsewhere, is_loopback, may_ask, own_names
+from orchestrator.server import openai_errors
 from orchestrator.server.problems import GUARDS, respond_to
 from shared.errors import NotAllowedError, NotRunningError, RamifyError, UnknownCallerError
 from shared.settings.services import ServerSettings
@@ -111,7 +112,9 @@ def cookie_name(headers: Headers) -> str:
 
 
 def _refusal(error: RamifyError, scope: Scope, headers: Headers) -> Response:
-    """A problem; a browser that asks for a page is led to the login."""
+    """A problem, in OpenAI's form where its clients ask; a browser that asks for a page is led to the login."""
+    if scope["path"].startswith(openai_errors.PATHS):
+        return openai_errors.response_to(error)
     asks_for_page = "text/html" in headers.get("accept", "") and not scope["path"].startswith("/v1/")
     if isinstance(error, UnknownCallerError) and asks_for_page:
         query = scope.get("query_string", b"").decode("ascii", "replace")

@@ -200,7 +200,7 @@ REFUSED = (
     ({"n": 2}, openai.BadRequestError, "n", "one answer"),
     ({"tools": [TOOL], "tool_choice": "required"}, openai.BadRequestError, "tool_choice", "no tools"),
     ({"response_format": {"type": "json_object"}}, openai.BadRequestError, "response_format.type", "text"),
-    ({"extra_body": {"ramify": {"tenant": "other"}}}, openai.BadRequestError, "ramify.tenant", "last message"),
+    ({"extra_body": {"ramify": {"tenant": "other"}}}, openai.BadRequestError, "ramify.tenant", "no field"),
     ({"extra_body": {"ramify": {"top_n": 0}}}, openai.BadRequestError, "top_n", "greater"),
 )
 

@@ -57,8 +57,15 @@ def test_without_a_key_nothing_but_health_answers(http: TestClient) -> None:
     for path, method in {**paths, "/openapi.json": "GET", "/mcp": "POST", "/v1/nothing": "GET", "/": "GET"}.items():
         reply = http.request(method, path.replace("{id}", "x"), json={})
         assert (reply.status_code, reply.headers.get("www-authenticate")) == (401, "Bearer"), path
-        assert reply.json()["detail"].startswith("this needs an API key"), path
+        found = reply.json()
+        said = found["error"]["message"] if "error" in found else found["detail"]
+        assert said.startswith("this needs an API key"), path
     assert [http.get(path).status_code for path in ("/healthz", "/readyz", "/metrics")] == [200, 200, 401]
+
+
+def test_openai_clients_are_refused_in_their_form(http: TestClient) -> None:
+    for refused in (http.get("/v1/models"), http.post("/v1/chat/completions", json={})):
+        assert (refused.status_code, refused.json()["error"]["code"]) == (401, "invalid_api_key")
 
 
 def test_a_key_comes_in_either_header_and_never_in_the_url(http: TestClient, keys: KeyStore) -> None:

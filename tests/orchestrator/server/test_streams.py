@@ -52,10 +52,10 @@ def test_a_browser_that_knows_the_end_does_not_connect_again(http: TestClient, c
     assert http.get(f"/v1/jobs/{ended}/events", headers={"Last-Event-ID": last}).status_code == 204
 
 
-@pytest.mark.parametrize("last", ["x", "1-2-3", "-", "1" * 30, "1-é"])
-def test_an_id_that_is_none_is_refused(http: TestClient, ended: str, last: str):
-    refused = http.get(f"/v1/jobs/{ended}/events", headers={"Last-Event-ID": last.encode()})
-    assert (refused.status_code, refused.headers["content-type"]) == (422, PROBLEM)
+def test_an_id_that_is_none_is_refused(http: TestClient, ended: str):
+    for last in ("x", "1-2-3", "-", "1" * 30, "1-é"):
+        refused = http.get(f"/v1/jobs/{ended}/events", headers={"Last-Event-ID": last.encode()})
+        assert (refused.status_code, refused.headers["content-type"]) == (422, PROBLEM)
 
 
 def test_events_of_others_are_not_found(http: TestClient, ramify: Ramify):
@@ -99,25 +99,23 @@ def test_options_and_key_of_lines_stand_in_query_and_header(http: TestClient, ra
     assert ramify.resume_batch(first["batch_id"]).source.defaults == {"top_n": 3}
 
 
-@pytest.mark.parametrize(
-    ("query", "body", "headers", "said"),
-    [
-        ("", b"why?", {"content-type": "image/png"}, "Content-Type"),
-        ("", b"why?", LINES | {"content-encoding": "br"}, "gzip"),
-        ("", b"no gzip", LINES | {"content-encoding": "gzip"}, "it is no gzip"),
-        ("", gzip.compress(b"why?\n")[:-4], LINES | {"content-encoding": "gzip"}, "ends in the middle"),
-        ("?options=5", b"why?", LINES, "JSON object"),
-        ("?options={", b"why?", LINES, "JSON object"),
-        ('?options={"top_n": 0}', b"why?", LINES, "top_n"),
-        ('?options={"tenant": "other"}', b"why?", LINES, "tenant"),
-        ('?budget={"max_calls": -1}', b"why?", LINES, "max_calls"),
-        ("", b"\n\n", LINES, "no question"),
-        ("", b'{"questions": ["why?"], "idempotency_key": ""}', {"content-type": "application/json"}, "idempotency"),
-    ],
+REFUSED = (
+    ("", b"why?", {"content-type": "image/png"}, "Content-Type"),
+    ("", b"why?", LINES | {"content-encoding": "br"}, "gzip"),
+    ("", b"no gzip", LINES | {"content-encoding": "gzip"}, "it is no gzip"),
+    ("", gzip.compress(b"why?\n")[:-4], LINES | {"content-encoding": "gzip"}, "ends in the middle"),
+    ("?options=5", b"why?", LINES, "JSON object"),
+    ("?options={", b"why?", LINES, "JSON object"),
+    ('?options={"top_n": 0}', b"why?", LINES, "top_n"),
+    ('?options={"tenant": "other"}', b"why?", LINES, "tenant"),
+    ('?budget={"max_calls": -1}', b"why?", LINES, "max_calls"),
+    ("", b"\n\n", LINES, "no question"),
+    ("", b'{"questions": ["why?"], "idempotency_key": ""}', {"content-type": "application/json"}, "idempotency"),
 )
-def test_what_cannot_be_taken_is_one_problem(
-    http: TestClient, query: str, body: bytes, headers: dict[str, str], said: str
-):
-    refused = http.post(f"/v1/batches{query}", content=body, headers=headers)
-    assert (refused.status_code, refused.headers["content-type"]) == (422, PROBLEM)
-    assert said in refused.json()["detail"]
+
+
+def test_what_cannot_be_taken_is_one_problem(http: TestClient):
+    for query, body, headers, said in REFUSED:
+        refused = http.post(f"/v1/batches{query}", content=body, headers=headers)
+        assert (refused.status_code, refused.headers["content-type"]) == (422, PROBLEM)
+        assert said in refused.json()["detail"]
