@@ -40,10 +40,22 @@ def connect_async(settings: Settings, *, retries: int = 2, blocks_s: float = 0.0
         raise SettingsError("redis.url", address.label, f"{error}") from None
 
 
+class _SentinelClient(Redis):
+    """A client of the master; closing it closes the connections to the Sentinels too."""
+
+    sentinel: Any = None
+
+    async def aclose(self, close_connection_pool: bool | None = None) -> None:
+        await super().aclose(close_connection_pool)
+        if self.sentinel:
+            await self.sentinel.aclose()
+
+
 def _by_sentinel(address: Address, options: dict[str, Any]) -> Redis:
     untyped: Any = Sentinel
     group = untyped(address.sentinels, sentinel_kwargs=address.sentinel_options)
     own = {name: value for name, value in address.options.items() if name not in {"host", "port"}}
     tls = {"ssl": True} if address.tls else {}
-    client: Redis = group.master_for(address.master, **options, **own, **tls)
+    client: _SentinelClient = group.master_for(address.master, redis_class=_SentinelClient, **options, **own, **tls)
+    client.sentinel = group
     return client

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -13,6 +14,7 @@ import pytest
 import redis
 
 from orchestrator.client import Ramify
+from shared.connections.connect_async import connect_async
 from shared.errors import NotRunningError
 from shared.jobs import connect
 from shared.settings import Settings, load_settings
@@ -123,5 +125,18 @@ def test_a_client_finds_the_master_and_closes_what_it_opened(group: Group, setti
     assert client.connection_pool.get_master_address() == ("127.0.0.1", group.master.port)
     assert client.connection_pool.connection_kwargs["db"] == 2
     client.close()
+    with redis.Redis(port=group.sentinel.port, password=GUARD) as guard:
+        until(lambda: len(guard.client_list()) <= 1, 5)
+
+
+def test_a_client_of_an_event_loop_does_the_same(group: Group, settings: Settings) -> None:
+    async def main() -> None:
+        client = connect_async(settings)
+        await client.set("greeting", "hello")
+        with redis.Redis(port=group.master.port, password=PASSWORD, db=2) as master:
+            assert master.get("greeting") == b"hello"
+        await client.aclose()
+
+    asyncio.run(main())
     with redis.Redis(port=group.sentinel.port, password=GUARD) as guard:
         until(lambda: len(guard.client_list()) <= 1, 5)
