@@ -26,7 +26,7 @@ from orchestrator.server.events import routes as event_routes
 from orchestrator.server.events.accounts import BatchWatch
 from orchestrator.server.events.hub import KEEPALIVE_S, EventHub
 from orchestrator.server.openapi import described
-from orchestrator.server.page.router import page_router
+from orchestrator.server.page.router import add_error_pages, page_router
 from shared.settings import Settings
 
 if TYPE_CHECKING:
@@ -100,6 +100,7 @@ def make_app(settings: Settings, client: Ramify | None = None) -> FastAPI:
     app.include_router(uploads.router)
     app.include_router(routes.router_of(OPERATIONS.values()))
     app.include_router(page_router())
+    add_error_pages(app)
     if mcp:
         app.router.routes.append(Route(mcp.path, mcp, include_in_schema=False))
     app.openapi = lambda: described(app, OPERATIONS.values(), settings.strategies)  # type: ignore[method-assign]

@@ -19,7 +19,7 @@ from orchestrator.server.page.job_view import FIRST_ROWS, job_view
 from orchestrator.server.page.passages import passage_page
 from orchestrator.server.page.rendering import HEADERS
 from orchestrator.server.page.tree_rows import BLANK_ROW, planned_rows
-from orchestrator.server.page.visitor import AskVisitor, PageRoute, ReadVisitor, Visitor
+from orchestrator.server.page.visitor import AdminVisitor, AskVisitor, PageRoute, ReadVisitor, Visitor
 from orchestrator.text_lines import row_lines
 from shared.errors import InputError, RamifyError
 from shared.models import JobStatus
@@ -149,8 +149,8 @@ def why(visitor: ReadVisitor, job_id: str) -> Response:
 
 
 @router.get("/why")
-def why_any(visitor: ReadVisitor, id_: Annotated[str, Query(alias="id", max_length=100)]) -> Response:
-    """The same of a job or a batch."""
+def why_any(visitor: AdminVisitor, id_: Annotated[str, Query(alias="id", max_length=100)]) -> Response:
+    """The same of a job or a batch of any tenant, for operators."""
     found = visitor.told(visitor.client.why(id_.strip()))
     batch = getattr(found, "batch_id", None)
     back = f"/batches/{batch}" if batch else f"/jobs/{found.job_id}"  # type: ignore[union-attr]

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from http import HTTPStatus
+from typing import Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, FastAPI, Request
 from fastapi.responses import RedirectResponse, Response
+from starlette.exceptions import HTTPException
 
 from orchestrator.server.page import batches, comparing, documents, operating, questions
 from orchestrator.server.page.rendering import HEADERS, static_response
-from orchestrator.server.page.visitor import LANGUAGE_COOKIE, THEME_COOKIE, THEMES, PageRoute, page_for
+from orchestrator.server.page.visitor import (
+    LANGUAGE_COOKIE,
+    THEME_COOKIE,
+    THEMES,
+    PageRoute,
+    error_page,
+    page_for,
+    words_of,
+)
 from orchestrator.server.page.words import LANGUAGES
 from shared.errors import NotFoundError
 
@@ -25,6 +35,20 @@ def page_router() -> APIRouter:
     for part in (questions, batches, documents, operating, comparing):
         router.include_router(part.router)
     return router
+
+
+def add_error_pages(app: FastAPI) -> None:
+    """Let a browser that asks for a page that is not there get one; what is below /v1 stays a problem."""
+    otherwise: Any = app.exception_handlers[HTTPException]
+
+    async def on_http(request: Request, error: Exception) -> Response:
+        wants_page = "text/html" in request.headers.get("accept", "") and not request.url.path.startswith("/v1/")
+        if isinstance(error, HTTPException) and error.status_code == HTTPStatus.NOT_FOUND and wants_page:
+            return error_page(request, error.status_code, words_of(request)("error.no_page"))
+        found: Response = await otherwise(request, error)
+        return found
+
+    app.add_exception_handler(HTTPException, on_http)
 
 
 async def static_file(version: str, name: str) -> Response:

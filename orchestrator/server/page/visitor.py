@@ -46,9 +46,7 @@ class Visitor:
 
     def page(self, template: str, *, status: int = 200, **context: Any) -> HTMLResponse:
         """The page of a template."""
-        may = {scope.value for scope in self.caller.scopes}
-        logged_in = self.caller.key_id is not None
-        return page_for(self.request, template, status=status, may=may, logged_in=logged_in, **context)
+        return page_for(self.request, template, status=status, **context)
 
     def told(self, found: Told) -> Told:
         """As this visitor may read it: those from elsewhere get only the last names of this machine's paths."""
@@ -113,13 +111,14 @@ def _here(request: Request) -> str:
 def page_for(request: Request, template: str, *, status: int = 200, **context: Any) -> HTMLResponse:
     """A page for a request, with what every template needs; without its frame where a script asks for the inside."""
     chosen = request.cookies.get(THEME_COOKIE, "")
+    caller: Caller | None = getattr(request.state, "caller", None)
     given = {
         "here": _here(request),
         "path": request.url.path,
         "theme": chosen if chosen in THEMES else THEMES[0],
         "themes": THEMES,
-        "may": frozenset(),
-        "logged_in": False,
+        "may": {scope.value for scope in caller.scopes} if caller else set(),
+        "logged_in": caller is not None and caller.key_id is not None,
         "fragment": request.headers.get("x-fragment") == "1",
     }
     return html(render(template, words_of(request), **{**given, **context}), status)

@@ -131,6 +131,13 @@ def test_every_page_keeps_the_rules_without_pools(http: TestClient, monkeypatch:
         checked(http, path, 404 if path.endswith("none") else 503 if path == "/corpus/documents" else 200)
 
 
+def test_a_path_that_is_none_is_a_page_for_browsers_and_a_problem_for_programs(http: TestClient) -> None:
+    found = http.get("/nowhere", headers={"accept": "text/html"})
+    assert (found.status_code, "There is no such page" in found.text) == (404, True)
+    for path, accept in (("/nowhere", "*/*"), ("/v1/nowhere", "text/html")):
+        assert http.get(path, headers={"accept": accept}).headers["content-type"] == "application/problem+json"
+
+
 def test_all_files_of_the_page_together_are_small(http: TestClient, hostile: str) -> None:
     page = http.get(f"/jobs/{hostile}")
     files = re.findall(r'(?:src|href)="(/static/[^"]+)"', page.text)
