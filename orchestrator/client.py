@@ -126,8 +126,8 @@ class Ramify(Batching, Keeping):
 
     def status(self, job_id: str) -> JobStatus:
         """How far a job is. Raises: NotFoundError."""
-        with self._own_job(job_id):
-            return self._reader.status(job_id)
+        with reachable(self.settings):
+            return self._reader.status(job_id, self.tenant)
 
     def statuses(self, job_ids: Sequence[str]) -> list[JobStatus]:
         """How far these jobs are, in one round trip, without those that are gone."""

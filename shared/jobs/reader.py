@@ -9,7 +9,6 @@ from itertools import pairwise
 from typing import Any
 
 from redis import Redis
-from redis.exceptions import ResponseError
 
 from shared.errors import DamagedError, RamifyError
 from shared.jobs.budget import spending
@@ -46,23 +45,25 @@ class JobReader:
     def __init__(self, client: Redis) -> None:
         self._client = client
 
-    def status(self, job_id: str) -> JobStatus:
-        """How far a job is. Raises: NotFoundError, RamifyError for one that cannot be read."""
-        with readable(job_id):
-            (found,) = self._statuses([job_id])
+    def status(self, job_id: str, tenant: str | None = None) -> JobStatus:
+        """How far a job is, in one round trip. `tenant`: whose it has to be; None: anybody's.
+
+        Raises: NotFoundError, RamifyError for one that cannot be read.
+        """
+        keys = JobKeys(job_id)
+        with readable(job_id), self._client.pipeline(transaction=False) as pipe:
+            pipe.hgetall(keys.job)
+            pipe.lrange(keys.warnings, 0, -1)
+            pipe.hgetall(keys.work)
+            raw, warnings, work = pipe.execute(raise_on_error=False)
+            if tenant is not None and (damaged(raw) or raw.get(b"tenant") != tenant.encode()):
+                raise no_such_job(job_id)
+            found = _of_reply(job_id, raw, warnings)
             if isinstance(found, DamagedError):
                 raise found
         if found is None:
             raise no_such_job(job_id)
-        return found if found.terminal else found.model_copy(update={"postponed": self._postponed(job_id)})
-
-    def _postponed(self, job_id: str) -> dict[str, Postponement]:
-        """The items of its work that wait for a server; none where the work cannot be read."""
-        try:
-            items = read_work(self._client.hgetall(JobKeys(job_id).work))
-        except ResponseError:
-            return {}
-        return {name: item.postponed for name, item in sorted(items.items()) if item.postponed is not None}
+        return found if found.terminal else found.model_copy(update={"postponed": _postponed(work)})
 
     def statuses(self, job_ids: list[str]) -> list[JobStatus]:
         """How far these jobs are, in one round trip; unknown ones are left out.
@@ -83,11 +84,8 @@ class JobReader:
                 pipe.hgetall(JobKeys(job_id).job)
                 pipe.lrange(JobKeys(job_id).warnings, 0, -1)
             rows = pipe.execute(raise_on_error=False)
-        found = list[JobStatus | DamagedError | None]()
-        for job_id, raw, warnings in zip(job_ids, rows[::2], rows[1::2], strict=True):
-            said = () if damaged(warnings) else tuple(map(text, warnings))
-            found.append(damaged(raw) or (_status(job_id, {text(k): v for k, v in raw.items()}, said) if raw else None))
-        return found
+        replies = zip(job_ids, rows[::2], rows[1::2], strict=True)
+        return [_of_reply(job_id, raw, warnings) for job_id, raw, warnings in replies]
 
     def answer(self, job_id: str) -> Answer | None:
         """The answer, or None while there is none (see `status` for why). Raises: RamifyError for a damaged one."""
@@ -154,6 +152,17 @@ def readable(found_id: str, what: str = "job") -> Iterator[None]:
             yield
     except DamagedError as error:
         raise RamifyError(f"{what} {found_id} cannot be read: {error}; `ramify why {found_id}` says more") from error
+
+
+def _of_reply(job_id: str, raw: Any, warnings: Any) -> JobStatus | DamagedError | None:
+    said = () if damaged(warnings) else tuple(map(text, warnings))
+    return damaged(raw) or (_status(job_id, {text(k): v for k, v in raw.items()}, said) if raw else None)
+
+
+def _postponed(work: Any) -> dict[str, Postponement]:
+    """The items of a job's work that wait for a server; none where the work cannot be read."""
+    items = {} if isinstance(work, Exception) else read_work(work)
+    return {name: item.postponed for name, item in sorted(items.items()) if item.postponed is not None}
 
 
 def unreadable_status(job_id: str, why: str) -> JobStatus:
