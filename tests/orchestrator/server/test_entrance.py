@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
 from typing import Any
 
 import httpx
@@ -17,6 +18,7 @@ from orchestrator.client import Ramify
 from orchestrator.operations.registry import OPERATIONS
 from orchestrator.server import entrance
 from orchestrator.server.app import make_app
+from orchestrator.server.page.router import page_router
 from shared.errors import SettingsError
 from shared.settings import Settings
 from tests.support.http_server import served
@@ -119,6 +121,15 @@ def test_a_key_has_so_many_open_jobs_by_all_ways_of_making_them(
     asked(http, key)
 
 
+def _of_page(router: Any) -> Iterator[tuple[str, str]]:
+    """Method and path of each route of the page that names a job or a batch."""
+    for route in router.routes:
+        if not (path := getattr(route, "path", "")):
+            yield from _of_page(route.original_router)
+        elif "{job_id}" in path or "{batch_id}" in path:
+            yield from ((method, path) for method in route.methods)
+
+
 def test_ids_of_other_tenants_are_answered_as_ids_that_never_were(
     http: TestClient, keys: KeyStore, acme: dict[str, str], settings: Settings
 ) -> None:
@@ -141,8 +152,31 @@ def test_ids_of_other_tenants_are_answered_as_ids_that_never_were(
                 assert told[0] == told[1], route
                 assert [reply.status_code for reply in replies] == [404, 404], (route, told)
                 looked_at += 1
-    assert looked_at >= 6
-    assert http.get(f"/v1/jobs/{job_id}", headers=acme).status_code == 200
+    assert looked_at >= 20
+    own = asked(http, other)
+    for path in (f"/v1/jobs/{own}/diff/{{}}", f"/v1/jobs/{{}}/diff/{own}", "/v1/show?document={}%231"):
+        told = [http.get(path.format(one), headers=other) for one in (job_id, UNKNOWN)]
+        assert told[0].text.replace(job_id, "ID") == told[1].text.replace(UNKNOWN, "ID"), path
+
+
+def test_pages_of_other_tenants_are_shown_as_those_that_never_were(
+    http: TestClient, keys: KeyStore, acme: dict[str, str], settings: Settings
+) -> None:
+    other = bearer(keys.create("other", ["read", "ask", "write"]))
+    job_id = asked(http, acme)
+    with Ramify(settings, "acme") as ramify:
+        batch_id = ramify.submit_many(["why?"]).batch_id
+    routes = list(_of_page(page_router()))
+    assert len(routes) >= 15
+    parts = {"number": "1", "ending": "csv", "written_as": "md"}
+    for method, path in routes:
+        told = []
+        for job, batch in ((job_id, batch_id), (UNKNOWN, UNKNOWN)):
+            url = path.format(job_id=job, batch_id=batch, **parts)
+            reply = http.request(method, url, headers={**other, **BROWSER}, follow_redirects=False)
+            told.append((reply.status_code, reply.text.replace(job, "ID").replace(batch, "ID")))
+        assert told[0] == told[1], path
+        assert told[0][0] == 404, (path, told)
 
 
 def test_the_idempotency_key_of_a_tenant_names_no_job_of_another(
