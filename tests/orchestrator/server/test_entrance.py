@@ -13,7 +13,7 @@ from fastapi.testclient import TestClient
 
 from orchestrator.access.caller import Scope
 from orchestrator.access.callers import Callers
-from orchestrator.access.keys import KeyStore, NewKey
+from orchestrator.access.keys import KeyStore
 from orchestrator.client import Ramify
 from orchestrator.operations.registry import OPERATIONS
 from orchestrator.server import entrance
@@ -21,37 +21,18 @@ from orchestrator.server.app import make_app
 from orchestrator.server.page.router import page_router
 from shared.errors import SettingsError
 from shared.settings import Settings
+from tests.support.callers import BROWSER, asked, bearer, keys, settings
 from tests.support.http_server import served
 
-BROWSER = {"Accept": "text/html"}
 UNKNOWN = "0000000000000deadbeef"
 #: A path that every key may ask for.
 PROBE = "/v1/jobs"
-
-
-@pytest.fixture
-def settings(settings: Settings) -> Settings:
-    return settings.model_copy(update={"keys": settings.keys.model_copy(update={"required": True})})
-
-
-@pytest.fixture
-def keys(client: redis.Redis, settings: Settings) -> KeyStore:
-    return KeyStore(client, settings)
-
-
-def bearer(made: NewKey) -> dict[str, str]:
-    return {"Authorization": f"Bearer {made.secret.get_secret_value()}"}
+__all__ = ["keys", "settings"]
 
 
 @pytest.fixture
 def acme(keys: KeyStore) -> dict[str, str]:
     return bearer(keys.create("acme", ["read", "ask", "write"]))
-
-
-def asked(http: TestClient, key: dict[str, str], **more: Any) -> str:
-    reply = http.post("/v1/jobs", json={"question": "why?", **more}, headers=key)
-    assert reply.status_code == 202, reply.text
-    return str(reply.json()["job_id"])
 
 
 def test_without_a_key_nothing_but_health_answers(http: TestClient) -> None:
@@ -206,49 +187,39 @@ def test_a_caller_names_no_tenant(http: TestClient, acme: dict[str, str]) -> Non
         assert reply.status_code == 422, reply.text
 
 
-@pytest.mark.parametrize(
-    "id_", ["..%2f..%2fetc%2fpasswd", "%2e%2e/x", "a%00b", "*", "{x}", "%0d%0aX-Header:1", "a" * 300]
-)
-def test_ids_that_are_none_lead_nowhere(http: TestClient, acme: dict[str, str], id_: str) -> None:
-    reply = http.get(f"/v1/jobs/{id_}", headers=acme)
-    assert reply.status_code in {404, 422}
-    assert "x-header" not in reply.headers
-    assert "Traceback" not in reply.text
+def test_ids_that_are_none_lead_nowhere(http: TestClient, acme: dict[str, str]) -> None:
+    for id_ in ("..%2f..%2fetc%2fpasswd", "%2e%2e/x", "a%00b", "*", "{x}", "%0d%0aX-Header:1", "a" * 300):
+        reply = http.get(f"/v1/jobs/{id_}", headers=acme)
+        assert reply.status_code in {404, 422}, id_
+        assert "x-header" not in reply.headers
+        assert "Traceback" not in reply.text
 
 
-@pytest.mark.parametrize(
-    ("host", "status"),
-    [
-        ("localhost", 200), ("LOCALHOST:1", 200), ("127.0.0.1:8321", 200), ("[::1]:8321", 200), ("127.0.0.1", 200),
-        ("evil.example", 403), ("localhost.evil.example", 403), ("127.0.0.1.nip.io", 403), ("", 403),
-        ("10.0.0.1", 403), ("localhost@evil.example", 403), ("evil.example:8321", 403), ("0.0.0.0", 403),  # noqa: S104
-    ],
+OWN_NAMES = ("localhost", "LOCALHOST:1", "127.0.0.1:8321", "[::1]:8321", "127.0.0.1")
+OTHER_NAMES = (
+    "evil.example", "localhost.evil.example", "127.0.0.1.nip.io", "", "10.0.0.1", "localhost@evil.example",
+    "evil.example:8321", "0.0.0.0",  # noqa: S104 - refused
 )  # fmt: skip
-def test_only_its_own_names_are_answered(http: TestClient, acme: dict[str, str], host: str, status: int) -> None:
-    for path in (PROBE, "/healthz"):
-        assert http.get(path, headers={**acme, "Host": host}).status_code == status
 
 
-@pytest.mark.parametrize(
-    ("headers", "allowed"),
-    [
-        ({}, True),
-        ({"Origin": "http://localhost"}, True),
-        ({"Origin": "http://localhost", "Sec-Fetch-Site": "same-origin"}, True),
-        ({"Origin": "http://localhost:3000"}, False),
-        ({"Origin": "http://evil.example"}, False),
-        ({"Origin": "null"}, False),
-        ({"Origin": "http://[::1"}, False),
-        ({"Sec-Fetch-Site": "cross-site"}, False),
-        ({"Sec-Fetch-Site": "same-site"}, False),
-    ],
-)
-def test_pages_of_other_sites_change_nothing(
-    http: TestClient, acme: dict[str, str], headers: dict[str, str], allowed: bool
-) -> None:
-    reply = http.post("/v1/jobs", json={"question": "why?"}, headers={**acme, **headers})
-    assert reply.status_code == (202 if allowed else 403), reply.text
-    assert "access-control-allow-origin" not in reply.headers
+def test_only_its_own_names_are_answered(http: TestClient, acme: dict[str, str]) -> None:
+    for host in (*OWN_NAMES, *OTHER_NAMES):
+        replies = [http.get(path, headers={**acme, "Host": host}).status_code for path in (PROBE, "/healthz")]
+        assert replies == ([200, 200] if host in OWN_NAMES else [403, 403]), host
+
+
+OWN_SITES = ({}, {"Origin": "http://localhost"}, {"Origin": "http://localhost", "Sec-Fetch-Site": "same-origin"})
+OTHER_SITES = (
+    {"Origin": "http://localhost:3000"}, {"Origin": "http://evil.example"}, {"Origin": "null"},
+    {"Origin": "http://[::1"}, {"Sec-Fetch-Site": "cross-site"}, {"Sec-Fetch-Site": "same-site"},
+)  # fmt: skip
+
+
+def test_pages_of_other_sites_change_nothing(http: TestClient, acme: dict[str, str]) -> None:
+    for headers in (*OWN_SITES, *OTHER_SITES):
+        reply = http.post("/v1/jobs", json={"question": "why?"}, headers={**acme, **headers})
+        assert reply.status_code == (202 if headers in OWN_SITES else 403), (headers, reply.text)
+        assert "access-control-allow-origin" not in reply.headers
 
 
 def test_a_site_of_the_settings_may_call_with_a_key_and_no_cookie(
@@ -273,91 +244,21 @@ def test_every_reply_has_the_headers_that_guard_it(http: TestClient, acme: dict[
         assert reply.headers["cross-origin-resource-policy"] == "same-origin"
 
 
-@pytest.fixture
-def page(http: TestClient) -> TestClient:
-    http.follow_redirects = False
-    return http
-
-
-def test_a_login_is_a_cookie_that_stands_for_the_key(page: TestClient, keys: KeyStore, client: redis.Redis) -> None:
-    made = keys.create("acme")
-    plain = made.secret.get_secret_value()
-    lost = page.get("/?x=1", headers=BROWSER)
-    assert (lost.status_code, lost.headers["location"]) == (303, "/login?next=/%3Fx%3D1")
-    entered = page.post("/login", data={"key": plain, "next": "/corpus"})
-    assert (entered.status_code, entered.headers["location"]) == (303, "/corpus")
-    cookie = entered.headers["set-cookie"]
-    assert "HttpOnly" in cookie
-    assert "SameSite=strict" in cookie
-    assert "Max-Age=43200" in cookie
-    assert plain not in cookie
-    assert plain not in str([client.hgetall(name) for name in client.scan_iter("ramify:login:*")])
-    assert page.get(PROBE).status_code == 200
-    keys.revoke(made.key.id)
-    assert page.get(PROBE).status_code == 401
-
-
-def test_a_cookie_alone_changes_nothing(page: TestClient, keys: KeyStore, client: redis.Redis) -> None:
-    page.post("/login", data={"key": keys.create("acme").secret.get_secret_value()})
-    question = {"question": "why?"}
-    assert page.post("/v1/jobs", json=question).status_code == 403
-    assert page.post("/v1/jobs", json=question, headers={"X-CSRF-Token": "x"}).status_code == 403
-    assert page.post("/v1/jobs", json=question, headers={"Sec-Fetch-Site": "same-origin"}).status_code == 202
-    (login,) = client.scan_iter("ramify:login:*")
-    token = (client.hget(login, "csrf") or b"").decode()
-    assert page.post("/v1/jobs", json=question, headers={"X-CSRF-Token": token}).status_code == 202
-    assert page.post("/logout", headers={"X-CSRF-Token": "x"}).status_code == 403
-    cookies = dict(page.cookies)
-    ended = page.post("/logout", headers={"X-CSRF-Token": token})
-    assert (ended.status_code, ended.headers["location"]) == (303, "/login")
-    page.cookies.update(cookies)
-    assert page.get(PROBE).status_code == 401, "the login is gone from Redis, too"
-
-
-def test_beyond_loopback_the_cookie_goes_over_tls_alone(
-    client: redis.Redis, settings: Settings, keys: KeyStore
-) -> None:
-    own = settings.server.model_copy(update={"hosts": ("ramify.example",)})
-    plain = keys.create("acme").secret.get_secret_value()
-    with TestClient(make_app(settings.model_copy(update={"server": own})), "https://ramify.example") as page:
-        cookie = page.post("/login", data={"key": plain}, follow_redirects=False).headers["set-cookie"]
-        assert cookie.startswith("__Host-ramify_login=")
-        assert "Secure" in cookie
-        assert "Path=/" in cookie
-        assert page.get(PROBE).status_code == 200
-
-
-@pytest.mark.parametrize("there", ["//evil.example", "https://evil.example", "/\\evil.example", "/a\r\nX: 1", "evil"])
-def test_a_login_leads_to_no_other_site(page: TestClient, keys: KeyStore, there: str) -> None:
-    plain = keys.create("acme").secret.get_secret_value()
-    assert page.post("/login", data={"key": plain, "next": there}).headers["location"] == "/"
-
-
-def test_wrong_logins_are_slowed_down_and_lock_no_keys_out(page: TestClient, keys: KeyStore) -> None:
-    made = keys.create("acme")
-    plain = made.secret.get_secret_value()
-    replies = [page.post("/login", data={"key": f"rmf_{number}"}).status_code for number in range(21)]
-    assert replies == [401] * 20 + [429]
-    right = page.post("/login", data={"key": plain}, headers=BROWSER)
-    assert (right.status_code, right.headers["location"]) == (303, "/login?error=wait&next=/")
-    assert page.get(PROBE, headers=bearer(made)).status_code == 200
-
-
 def test_no_key_and_no_cookie_stands_in_logs_metrics_or_errors(
-    page: TestClient, keys: KeyStore, caplog: pytest.LogCaptureFixture
+    http: TestClient, keys: KeyStore, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
     made = keys.create("acme", ["read", "ask", "admin"])
     plain = made.secret.get_secret_value()
-    page.post("/login", data={"key": plain})
-    cookie = page.cookies["ramify_login"]
+    http.post("/login", data={"key": plain}, follow_redirects=False)
+    cookie = http.cookies["ramify_login"]
     replies = [
-        page.get("/v1/jobs/x", headers=bearer(made)),
-        page.get("/metrics", headers=bearer(made)),
-        page.post("/v1/jobs", json={"question": plain, "x": 1}, headers=bearer(made)),
-        page.get("/v1/jobs/x", headers={"Authorization": f"Bearer {plain}x"}),
-        page.get("/v1/jobs/x", headers={"Authorization": plain}),
-        page.get(f"/v1/jobs/x?key={plain}", headers={"Authorization": "Basic x"}),
+        http.get("/v1/jobs/x", headers=bearer(made)),
+        http.get("/metrics", headers=bearer(made)),
+        http.post("/v1/jobs", json={"question": plain, "x": 1}, headers=bearer(made)),
+        http.get("/v1/jobs/x", headers={"Authorization": f"Bearer {plain}x"}),
+        http.get("/v1/jobs/x", headers={"Authorization": plain}),
+        http.get(f"/v1/jobs/x?key={plain}", headers={"Authorization": "Basic x"}),
     ]
     assert "ramify_http_requests" in replies[1].text
     logged = "\n".join(
