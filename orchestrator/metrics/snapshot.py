@@ -35,6 +35,8 @@ from shared.settings import Settings
 _MOST_TENANTS, _MOST_UNDER_WAY = 500, 2000
 #: What stands for all tenants beyond `telemetry.metrics_tenants`.
 OTHER = "other"
+#: What of Redis is counted, in the order in which it is read.
+KEPT = ("cache_bytes", "cache_entries", "dead_letters", "damaged_jobs", "ingests", "webhook_targets_waiting")
 _INFO = ("used_memory", "maxmemory", "evicted_keys", "connected_clients", "rejected_connections")
 
 
@@ -130,7 +132,6 @@ class SnapshotReader:
             for at, lane in zip(range(0, len(replies), 3), Lane, strict=False)
         }
         under_way, jobs, runs, cache, webhooks, reaper, *sizes, info = replies[3 * len(Lane) :]
-        names = ("cache_bytes", "cache_entries", "dead_letters", "damaged_jobs", "ingests", "webhook_targets_waiting")
         return {
             "lanes": self._lanes(rings, _page(under_way)),
             "jobs": whole_numbers(jobs or {}),
@@ -138,7 +139,7 @@ class SnapshotReader:
             "cache": whole_numbers(cache or {}),
             "webhooks": whole_numbers(webhooks or {}),
             "reaper_at": _number(reaper),
-            "sizes": {name: int(_number(value) or 0) for name, value in zip(names, sizes, strict=True)},
+            "sizes": {name: int(_number(value) or 0) for name, value in zip(KEPT, sizes, strict=True)},
             "redis": {name: int(info[name]) for name in _INFO if name in (info or {})},
         }
 

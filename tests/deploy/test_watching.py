@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from orchestrator.metrics.collector import StoreCollector
-from orchestrator.metrics.snapshot import LaneState, Snapshot
+from orchestrator.metrics.snapshot import KEPT, LaneState, Snapshot
 from orchestrator.server.metrics import ServerMetrics
 from shared.connections.heartbeat import WorkerBeat
 from shared.contract import Queue
@@ -44,7 +44,6 @@ def everything() -> Snapshot:
     counts.add("task:plan.job", "done", 1.0)
     counts.add("call:llm", "done", 1.0)
     lane = LaneState({"acme": 1, "other": 0}, {"acme": 1, "other": 0}, 1, 1.0, 1.0)
-    sizes = dict.fromkeys(("cache_bytes", "cache_entries", "dead_letters", "damaged_jobs", "ingests"), 1)
     names = ("used_memory", "maxmemory", "evicted_keys", "connected_clients", "rejected_connections")
     times = {f"{one}:interactive{kind}:1": 1 for one, kind in (("waited", ""), ("ran", ":question"))}
     return Snapshot(
@@ -52,7 +51,7 @@ def everything() -> Snapshot:
         jobs={**times, "ingest:last": 1, "cost:llm_calls": 1},
         runs=counts.take(),
         cache={"llm:hit": 1},
-        sizes=sizes,
+        sizes=dict.fromkeys(KEPT, 1),
         redis=dict.fromkeys(names, 1),
         queued=dict.fromkeys(Queue, 1),
         workers=(WorkerBeat(worker="w", pool="plan", queues=("plan",)),),
