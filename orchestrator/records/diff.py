@@ -22,6 +22,7 @@ _OF_NODE = ("query", "facet", "depends_on", "asked", "strategy", "kinds")
 #: Of a route what makes it another way to answer.
 _OF_ROUTE = ("type", "hops", "row", "planner", "strategy", "aggregator")
 _NUMBER = re.compile(r"\s*\[\d{1,9}\](?!\()")
+_ROW_NUMBER = re.compile(r"^\|\s*\d+\s*\|")
 _RANK = "_rank"
 #: Scores that differ by less are the same: they are recorded with six digits.
 _SAME = 1e-5
@@ -273,7 +274,10 @@ def sentence_changes(before: str, after: str) -> tuple[tuple[str, ...], tuple[st
 
 
 def _sentences(text: str) -> Iterator[str]:
-    return (" ".join(sentence.split()) for sentence in sentences(_NUMBER.sub("", text)))
+    """Of a table its rows, without their numbers: one more row renumbers all behind it."""
+    for sentence in sentences(_NUMBER.sub("", text)):
+        lines = sentence.split("\n") if sentence.startswith("|") else [sentence]
+        yield from (" ".join(_ROW_NUMBER.sub("|", line).split()) for line in lines)
 
 
 def _without(record: Record) -> dict[str, tuple[str, ...]]:

@@ -14,6 +14,7 @@ from shared.contract import TaskName
 from shared.errors import ConflictError, InputError, RamifyError
 from shared.jobs import JobReader, JobStore, new_id
 from shared.jobs.keys import JobKeys
+from shared.jobs.tenant_scope import no_such_job
 from shared.models import Answer, JobRequest
 from shared.models.base import Model
 from shared.models.enumeration import ValuesReply, ValuesRequest
@@ -54,10 +55,10 @@ class Replaying:
         Raises: RamifyError and InputError, in one sentence, for what is not kept any more; LaneFullError.
         """
         old = self._jobs.job(job_id)
-        if old is None or not old.terminal or old.request.ingest is not None:
-            raise ConflictError(
-                "job id", job_id, "only an answer that is done can be replayed: `ramify status` says more"
-            )
+        if old is None:
+            raise no_such_job(job_id)
+        if not old.terminal:
+            raise ConflictError("job id", job_id, f"it is still {old.state.value}: wait for its end")
         manifest = manifest_or_error(self._reader, job_id)
         self._check_list(manifest, start)
         strategies = {leaf.id: leaf.strategy for leaf in manifest.record.leaves}

@@ -11,7 +11,7 @@ from rich.text import Text
 from orchestrator.cli.text import cited, columns, heading, pair, plain, score
 from orchestrator.records.diff import AnswerDifference, Changed, ResultDifference
 
-_PARTS = 3
+_PARTS, _MOST = 3, 12
 _MARKS = {"came": ("+", "green"), "went": ("-", "red"), "moved": ("↕", "yellow"), "scored": ("~", "yellow")}
 
 
@@ -37,9 +37,7 @@ def draw_difference(found: AnswerDifference) -> Iterator[RenderableType]:
         for document in found.documents:
             mark, style = _MARKS.get(document.how, ("~", "yellow"))
             yield Text(f"{mark} ", style).append(plain(document.path)).append(f"  {document.how}", "dim")
-    if found.results:
-        yield from heading(f"Results ({len(found.results)} differ, {found.kept} are the same)")
-        yield _results(found.results)
+    yield from _results(found)
     yield from _sentences(found)
     if found.answer:
         yield from heading("Answer")
@@ -75,7 +73,22 @@ def _shown(value: object) -> str:
     return str(value)
 
 
-def _results(results: Sequence[ResultDifference]) -> Table:
+def _results(found: AnswerDifference) -> Iterator[RenderableType]:
+    """Those that came, went or moved; the others are counted."""
+    told = [one for one in found.results if one.how != "scored"]
+    if found.results:
+        yield from heading(f"Results ({len(told)} came, went or moved, {found.kept} are the same)")
+    if told:
+        yield _table(told[:_MOST])
+    more = (
+        (len(told) - _MOST, "more came, went or moved"),
+        (len(found.results) - len(told), "have another score at the same rank"),
+    )
+    if said := ", ".join(f"{number} {what}" for number, what in more if number > 0):
+        yield plain(f"{said}: --json has them", "dim")
+
+
+def _table(results: Sequence[ResultDifference]) -> Table:
     table = columns("", "A", "B", "score", "document", "because", right=("A", "B"), whole=("", "A", "B", "score"))
     for one in results:
         mark, style = _MARKS[one.how]

@@ -201,6 +201,11 @@ def test_ranks_follow_the_scores_that_they_are_made_of() -> None:
         pytest.param(ZH, ZH.replace("[1]", "[9]"), (), (), 2, id="numbers"),
         pytest.param(ZH, ZH[:17] + "已分层。[3]", ("后来给过期时间加了随机抖动。",), ("已分层。",), 1, id="zh"),
         pytest.param("It was slow. [1] We fixed it. [2]", "We fixed it. [1]", ("It was slow.",), (), 1, id="en"),
+        pytest.param(
+            "2 fit.\n\n| # | a |\n| --- | --- |\n| 1 | x |\n| 2 | z |",
+            "3 fit.\n\n| # | a |\n| --- | --- |\n| 1 | x |\n| 2 | y |\n| 3 | z |",
+            ("2 fit.",), ("3 fit.", "| y |"), 4, id="a row of a table",
+        ),
         pytest.param("", "We fixed it. [1]", (), ("We fixed it.",), 0, id="nothing before"),
     ],
 )  # fmt: skip

@@ -8,7 +8,7 @@ import redis
 from shared.errors import RamifyError
 from shared.jobs import JobReader, JobStore
 from shared.jobs.keys import JobKeys
-from shared.models import JobRequest
+from shared.models import Hit, JobRequest, SearchResult
 from shared.models.manifest import Manifest, Record, RunRecord
 from shared.settings import Settings
 from tests.fakes.walked_jobs import WalkedJob, answer
@@ -39,3 +39,21 @@ def test_given_damage_then_one_sentence_says_so(store: JobStore, client: redis.R
     client.set(JobKeys("job-1").manifest, b"no blob")
     with pytest.raises(RamifyError, match=r"the manifest of job job-1 cannot be read \(ValueError\)"):
         JobReader(client).manifest("job-1")
+
+
+@pytest.mark.parametrize("keep", ["full", "candidates"])
+def test_given_jobs_keep_then_what_each_leaf_chose_from_stays_or_goes(
+    client: redis.Redis, settings: Settings, keep: str
+) -> None:
+    store = JobStore(client, settings.model_copy(update={"jobs": settings.jobs.model_copy(update={"keep": keep})}))
+    store.enqueue([("job-1", JobRequest(question="why?"))])
+    store.admit()
+    walked = WalkedJob(store, "job-1").to("searching")
+    hit = Hit(chunk_id="c", doc_id="d", path="p", title="t", text="x", score=1.0, vector=(0.5, 0.25))
+    store.put_candidates("job-1", "0.0", SearchResult(mode="default", hits=(hit,)))
+    for place in ("merging", "summarising"):
+        assert getattr(walked, place)()
+    assert walked.done()
+    found = store.candidates("job-1", "0.0")
+    assert (found.hits if found else ()) == ((hit,) if keep == "candidates" else ())
+    assert all(client.ttl(key) > 0 for key in (JobKeys("job-1").candidates, JobKeys("job-1").chunks) if found)
