@@ -10,10 +10,15 @@ from orchestrator.cli import options, streams
 from orchestrator.cli.invocation import invocation_of
 from orchestrator.cli.jobs import wait_for_retry
 from orchestrator.cli.text import counted
+from orchestrator.text_lines import one_line
 from shared.errors import InputError
 
 if TYPE_CHECKING:
+    from orchestrator.client import Ramify
     from orchestrator.retry import Retried
+
+#: Changed answers that are told one by one.
+_MOST_TOLD = 20
 
 
 def refresh(  # noqa: PLR0913 - the signature is the command line
@@ -35,6 +40,7 @@ def refresh(  # noqa: PLR0913 - the signature is the command line
             try:
                 streams.note(_said(made, new_id))
                 code = wait_for_retry(client, made, as_json=json)
+                _tell_changes(client, made)
             except KeyboardInterrupt:
                 streams.note(f"{new_id} goes on: `ramify status {new_id} --watch` follows it")
                 code = streams.INTERRUPTED
@@ -45,6 +51,28 @@ def refresh(  # noqa: PLR0913 - the signature is the command line
     typer.echo(new_id)
     streams.note(_said(made, new_id))
     streams.note(f"`ramify status {new_id} --watch` follows it")
+
+
+def _tell_changes(client: Ramify, made: Retried) -> None:
+    """What has changed of each answer, in a sentence, the answers that say something else first."""
+    from orchestrator.records.causes import compared
+
+    job_ids = [made.job_id] if made.job_id else client.batch_jobs(made.batch_id or "")
+    told, same = list[str](), 0
+    for status in client.statuses(job_ids):
+        if status.state != "done" or status.retry_of is None:
+            continue
+        found = compared(client.manifest(status.retry_of), client.manifest(status.job_id))
+        if found.sentences_came or found.sentences_went or found.answer:
+            told.append(f"{one_line(status.question)}: {found.sentence}")
+        else:
+            same += 1
+    for sentence in told[:_MOST_TOLD]:
+        streams.note(sentence)
+    if (more := len(told) - _MOST_TOLD) > 0:
+        streams.note(f"{more} more answers say something else: `ramify diff OLD NEW` says what")
+    if same:
+        streams.note(f"{counted(same, 'answer')} {'says' if same == 1 else 'say'} the same as before")
 
 
 def _said(made: Retried, new_id: str) -> str:

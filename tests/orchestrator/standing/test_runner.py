@@ -16,9 +16,12 @@ from orchestrator.client import Ramify
 from orchestrator.local.state import make_folders, make_path_key
 from orchestrator.standing.runner import StandingRunner
 from orchestrator.standing.telling import Telling
+from orchestrator.webhooks.endpoints import Webhooks
+from orchestrator.webhooks.sender import Sender
 from shared.errors import InputError, NotFoundError, RamifyError
 from shared.jobs.keys import StandingKeys, WebhookKeys
 from shared.models.standing import NotifyBy, RunKind, StandingState
+from shared.models.webhook import WebhookEvent
 from shared.settings import Settings
 from shared.tasks.app import make_app
 from tests.fakes.kept_answers import KeptAnswers
@@ -252,3 +255,26 @@ def test_every_key_expires(standing: Standing) -> None:
     client = standing.kept.jobs.client
     keys = [key for key in client.keys("ramify:{standing}*") if client.ttl(key) < 0]
     assert keys == []
+
+
+def test_a_notice_is_sent_to_the_url_of_its_question_and_to_endpoints_that_want_it(
+    standing: Standing, settings: Settings
+) -> None:
+    client = standing.kept.jobs.client
+    hooks = Webhooks(client, settings, "default")
+    hooks.new_secret()
+    endpoint = hooks.add("https://example.org/all", ["standing.notice"]).endpoint
+    standing.client.watch(QUESTION, notify={"by": "webhook", "target": "https://example.org/one"})
+    standing.look()
+    client.delete(WebhookKeys.ended)
+    standing.kept.put(pump=NEWER)
+    standing.look()
+    (entry,) = [one.decode() for one in client.zrange(WebhookKeys.ended, 0, -1) if one.startswith(b"notice:")]
+    Sender(standing.kept.jobs)._make(entry)
+    found = hooks.deliveries()
+    assert {one.url for one in found} == {"https://example.org/one", "https://example.org/all"}
+    assert {one.event for one in found} == {WebhookEvent.NOTICE}
+    assert endpoint.id in {one.endpoint for one in found}
+    body = json.loads(client.hget(WebhookKeys.delivery + found[0].id, "body"))
+    assert "55" in body["data"]["new"][0]["text"]
+    assert "seal" not in json.dumps(body)
