@@ -130,6 +130,7 @@ def test_the_head_makes_every_password_that_must_be_set() -> None:
     wanted = set(re.findall(r"\$\{(\w+):\?", text))
     assert wanted == set(GIVEN)
     assert all(name in head for name in wanted)
+    assert head.index("keys create") < head.index("up -d"), "beyond loopback HTTP starts with a key alone"
     for copied in re.findall(r"cp (\S+) (\S+)", head):
         assert (ROOT / copied[0]).exists()
         assert f"{copied[1]}\n" in (ROOT / ".gitignore").read_text(encoding="utf-8")
