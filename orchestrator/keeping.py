@@ -22,7 +22,7 @@ from shared.jobs.judgements import Judgements
 from shared.jobs.tenant_scope import TenantScope, no_such_job
 from shared.models import Answer, JobStatus
 from shared.models.degraded import OnOutage
-from shared.models.judgement import Judgement, Verdict
+from shared.models.judgement import Judged, Judgement
 from shared.models.standing import Notify, StandingQuestion
 from shared.settings import Settings
 from shared.tenants import bound_tenant
@@ -112,13 +112,13 @@ class Keeping(ABC):
 
         `documents`: numbers of citations, or ids, paths or titles of results. Raises: NotFoundError, InputError.
         """
-        if verdict not in frozenset(Verdict):
+        if verdict not in frozenset(Judged):
             raise InputError("verdict", verdict, "write good or bad")
         answer, tenant = self.result(job_id), self.status(job_id).tenant
         chosen = judged_documents(answer, documents)
         with reachable(self.settings):
             kept = Judgements(self._jobs.client, self.settings, self._jobs.clock)
-            if not kept.judge(tenant, job_id, Verdict(verdict), chosen):
+            if not kept.judge(tenant, job_id, Judged(verdict), chosen):
                 raise no_such_job(job_id)
             return kept.read([job_id])[0]
 

@@ -14,7 +14,7 @@ from orchestrator.client import Ramify
 from shared.errors import InputError, NotFoundError, RamifyError
 from shared.models import Answer
 from shared.models.base import Model
-from shared.models.judgement import Judgement, Verdict
+from shared.models.judgement import Judged, Judgement
 
 _SKIPPED = "judged bad, and no document of it was named good"
 
@@ -35,8 +35,8 @@ def grades(judgement: Judgement, answer: Answer) -> dict[str, int]:
     What was said of a document counts; an answer that is good makes those good that it cites.
     """
     cited = {one.doc_id for one in answer.summary.citations if one.doc_id}
-    said = {doc_id: int(verdict is Verdict.GOOD) for doc_id, verdict in judgement.documents.items()}
-    whole = {Verdict.GOOD: dict.fromkeys(cited, 1), Verdict.BAD: dict.fromkeys(cited, 0), None: {}}
+    said = {doc_id: int(verdict is Judged.GOOD) for doc_id, verdict in judgement.documents.items()}
+    whole = {Judged.GOOD: dict.fromkeys(cited, 1), Judged.BAD: dict.fromkeys(cited, 0), None: {}}
     return {**whole[judgement.answer], **said}
 
 

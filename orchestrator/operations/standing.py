@@ -13,7 +13,7 @@ from orchestrator.operations.operation import HttpRoute, Operation
 from shared.jobs import reachable
 from shared.models import Filters, SearchMode
 from shared.models.base import Model
-from shared.models.judgement import Judgement, Verdict
+from shared.models.judgement import Judged, Judgement
 from shared.models.request import Name, QuestionText
 from shared.models.standing import (
     MAX_EVERY_S,
@@ -95,7 +95,7 @@ class JudgeInput(Model):
     """What is said of an answer, or of `documents`: numbers of citations, or ids, paths or titles of results."""
 
     id: Annotated[str, Field(min_length=1, max_length=100)] = Field(description="of a job")
-    verdict: Verdict
+    verdict: Judged
     documents: tuple[Annotated[str, Field(min_length=1, max_length=1000)], ...] = Field(default=(), max_length=100)
 
 

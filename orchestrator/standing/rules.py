@@ -32,7 +32,7 @@ class StandingView:
 
 
 @dataclass(frozen=True)
-class Step:
+class StandingStep:
     """`take`: the job whose end is to be read; `start`: a job that is to run; `waits`: why nothing is done."""
 
     take: str | None = None
@@ -41,31 +41,39 @@ class Step:
     changes: int = 0
 
 
-def next_step(question: StandingQuestion, state: StandingState, view: StandingView, settings: StandingSettings) -> Step:
+def next_step(
+    question: StandingQuestion, state: StandingState, view: StandingView, settings: StandingSettings
+) -> StandingStep:
     """The one thing that is to be done now."""
     if state.running:
-        return Step(take=state.running) if view.ended else Step(waits=f"job {state.running} is under way")
+        return (
+            StandingStep(take=state.running) if view.ended else StandingStep(waits=f"job {state.running} is under way")
+        )
     if state.failures and view.now < (state.next_at or 0.0):
-        return Step(waits=f"its last job failed: {state.error}")
+        return StandingStep(waits=f"its last job failed: {state.error}")
     if state.answer is None or view.gone:
-        return Step(start=RunKind.FIRST if state.answer is None else RunKind.FULL)
+        return StandingStep(start=RunKind.FIRST if state.answer is None else RunKind.FULL)
     if view.newest_open or view.newest not in {None, state.answer}:
-        return Step(waits="its answer is refreshed by a command") if view.newest_open else Step(take=view.newest)
+        return (
+            StandingStep(waits="its answer is refreshed by a command")
+            if view.newest_open
+            else StandingStep(take=view.newest)
+        )
     if question.every_s is None:
         return _on_change(question, state, view, settings)
     due = state.next_at is None or view.now >= state.next_at
-    return Step(start=RunKind.FULL) if due else Step(waits="its next time has not come")
+    return StandingStep(start=RunKind.FULL) if due else StandingStep(waits="its next time has not come")
 
 
 def _on_change(
     question: StandingQuestion, state: StandingState, view: StandingView, settings: StandingSettings
-) -> Step:
+) -> StandingStep:
     changes = max(0, view.checks - state.checks)
     if touches(view.marks, settings.ranks):
-        return Step(start=RunKind.REFRESH, changes=changes)
+        return StandingStep(start=RunKind.REFRESH, changes=changes)
     if changes and lot(question.id, view.checks) < settings.sample:
-        return Step(start=RunKind.SAMPLE, changes=changes)
-    return Step(waits="nothing has changed that its answer is written from", changes=changes)
+        return StandingStep(start=RunKind.SAMPLE, changes=changes)
+    return StandingStep(waits="nothing has changed that its answer is written from", changes=changes)
 
 
 def touches(marks: Sequence[StaleMark], ranks: int) -> bool:

@@ -18,7 +18,7 @@ from celery import Celery
 from orchestrator.refresh import Refreshing
 from orchestrator.standing.facts import changed, facts_of
 from orchestrator.standing.questions import StandingQuestions
-from orchestrator.standing.rules import StandingView, Step, next_step, wait_after
+from orchestrator.standing.rules import StandingStep, StandingView, next_step, wait_after
 from orchestrator.submitting import Submitter
 from shared.connections.heartbeat import worker_id
 from shared.contract import TaskName
@@ -137,7 +137,7 @@ class StandingRunner:
         found = self._jobs.retries.read([job_id]).get(job_id)
         return found is None or not found.open
 
-    def _done(self, question: StandingQuestion, state: StandingState, step: Step, room: _Room) -> StandingState:
+    def _done(self, question: StandingQuestion, state: StandingState, step: StandingStep, room: _Room) -> StandingState:
         """The state after the step was done, or why it was not."""
         state = state.model_copy(update={"changes": state.changes + step.changes})
         if step.take is not None:

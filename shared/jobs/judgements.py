@@ -10,11 +10,11 @@ from shared.connections.clock import ServerClock
 from shared.jobs.codec import text
 from shared.jobs.keys import JobKeys, judged_answers
 from shared.jobs.scripts import Scripts
-from shared.models.judgement import Judgement, Verdict
+from shared.models.judgement import Judged, Judgement
 from shared.settings import Settings
 
 _WHOLE, _OF_DOCUMENT = "judged", "judged:"
-_VERDICTS = frozenset(Verdict)
+_VERDICTS = frozenset(Judged)
 
 
 class Judgements:
@@ -24,7 +24,7 @@ class Judgements:
         self._client, self._settings, self._clock = client, settings, clock
         self._run = Scripts(client)
 
-    def judge(self, tenant: str, job_id: str, verdict: Verdict, documents: Iterable[str] = ()) -> bool:
+    def judge(self, tenant: str, job_id: str, verdict: Judged, documents: Iterable[str] = ()) -> bool:
         """Of these documents, by id; none: of the answer as a whole. False for a job without an answer."""
         fields = [f"{_OF_DOCUMENT}{doc_id}" for doc_id in documents] or [_WHOLE]
         flat = [part for name in fields for part in (name, verdict.value)]
@@ -51,9 +51,9 @@ class Judgements:
 
 def _judgement(job_id: str, job: dict[str, str]) -> Judgement:
     documents = {
-        name.removeprefix(_OF_DOCUMENT): Verdict(value)
+        name.removeprefix(_OF_DOCUMENT): Judged(value)
         for name, value in job.items()
         if name.startswith(_OF_DOCUMENT) and value in _VERDICTS
     }
     whole = job.get(_WHOLE)
-    return Judgement(job_id=job_id, answer=Verdict(whole) if whole in _VERDICTS else None, documents=documents)
+    return Judgement(job_id=job_id, answer=Judged(whole) if whole in _VERDICTS else None, documents=documents)

@@ -9,7 +9,7 @@ from pydantic import Field
 from shared.models.base import Model
 
 
-class Verdict(StrEnum):
+class Judged(StrEnum):
     """Whether an answer, or a document for its question, is right."""
 
     GOOD = "good"
@@ -20,5 +20,5 @@ class Judgement(Model):
     """What people have said of one answer: of it as a whole, and of documents by id."""
 
     job_id: str
-    answer: Verdict | None = None
-    documents: dict[str, Verdict] = Field(default_factory=dict)
+    answer: Judged | None = None
+    documents: dict[str, Judged] = Field(default_factory=dict)

@@ -13,7 +13,7 @@ from orchestrator.evaluation.dataset import load_dataset
 from orchestrator.evaluation.from_life import export_as_eval
 from shared.errors import InputError, NotFoundError, RamifyError
 from shared.jobs.keys import judged_answers
-from shared.models.judgement import Verdict
+from shared.models.judgement import Judged
 from shared.settings import Settings
 from tests.fakes.kept_answers import KeptAnswers
 
@@ -40,12 +40,12 @@ def test_the_last_word_counts_of_the_answer_and_of_its_documents(kept: KeptAnswe
     job = kept.ask("How much does the pump P-100 deliver?")
     ramify.judge(job, "bad")
     found = ramify.judge(job, "good")
-    assert (found.answer, found.documents) == (Verdict.GOOD, {})
+    assert (found.answer, found.documents) == (Judged.GOOD, {})
     first, second = (one.doc_id for one in ramify.result(job).summary.citations)
-    assert ramify.judge(job, "bad", documents=["2"]).documents == {second: Verdict.BAD}
-    assert ramify.judge(job, "good", documents=["2", first]).documents == dict.fromkeys((first, second), Verdict.GOOD)
+    assert ramify.judge(job, "bad", documents=["2"]).documents == {second: Judged.BAD}
+    assert ramify.judge(job, "good", documents=["2", first]).documents == dict.fromkeys((first, second), Judged.GOOD)
     (listed,) = ramify.judgements()
-    assert (listed.job_id, listed.answer) == (job, Verdict.GOOD)
+    assert (listed.job_id, listed.answer) == (job, Judged.GOOD)
     assert 0 < kept.jobs.client.ttl(judged_answers("default")) <= kept.settings.jobs.ttl_s
 
 

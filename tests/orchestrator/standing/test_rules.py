@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from orchestrator.standing.facts import changed, facts_of
-from orchestrator.standing.rules import StandingView, Step, lot, next_step, wait_after
+from orchestrator.standing.rules import StandingStep, StandingView, lot, next_step, wait_after
 from shared.models import Answer, Citation, JobRequest, Summary
 from shared.models.stale import StaleBy, StaleMark
 from shared.models.standing import CitedFact, RunKind, StandingQuestion, StandingState
@@ -21,7 +21,9 @@ def mark(rank: int) -> StaleMark:
     return StaleMark(doc_id="d", path="a.md", by=StaleBy.NEW, since=1.0, leaves=("0.0",), rank=rank)
 
 
-def step(state: StandingState, question: StandingQuestion = QUESTION, sample: float = 0.0, **view: object) -> Step:
+def step(
+    state: StandingState, question: StandingQuestion = QUESTION, sample: float = 0.0, **view: object
+) -> StandingStep:
     seen = StandingView(**{"now": 100.0, "newest": state.answer, "checks": 3, **view})  # type: ignore[arg-type]
     return next_step(question, state, seen, StandingSettings(sample=sample))
 
