@@ -20,9 +20,9 @@ document.addEventListener("securitypolicyviolation", (event) => seen.violations.
 """
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """One headless Chromium for all tests of a folder."""
+    """One headless Chromium for a module: while it runs, this thread has an event loop, which others may not want."""
     program = next((found for name in ("chromium", "chromium-browser") if (found := shutil.which(name))), None)
     if program is None:
         pytest.skip("there is no Chromium on this machine")
