@@ -16,6 +16,12 @@ _UNUSED = ("HTTPValidationError", "ValidationError")
 #: Field of an output that names what was made -> where that is found.
 _MADE = {"job_id": "/v1/jobs/{id}", "batch_id": "/v1/batches/{id}"}
 Described = dict[str, Any]
+#: How a key is sent, and the paths that want none.
+_SCHEMES: Described = {
+    "bearer": {"type": "http", "scheme": "bearer", "bearerFormat": "rmf_<id>_<secret>"},
+    "header": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
+}
+_PUBLIC = {"/healthz", "/readyz"}
 
 
 def described(app: FastAPI, operations: Iterable[Operation[Any]], strategies: Iterable[str]) -> Described:
@@ -39,6 +45,11 @@ def described(app: FastAPI, operations: Iterable[Operation[Any]], strategies: It
             _link(document, operation, method["responses"].get(str(route.status), {}))
         for unused in _UNUSED:
             schemas.pop(unused, None)
+        document["components"]["securitySchemes"] = _SCHEMES
+        needs_key = app.state.callers.needs_key
+        document["security"] = [{name: []} for name in _SCHEMES] + ([] if needs_key else [{}])
+        for path in _PUBLIC & document["paths"].keys():
+            document["paths"][path]["get"]["security"] = []
         app.openapi_schema = document
     return app.openapi_schema
 

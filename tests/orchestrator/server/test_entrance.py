@@ -51,6 +51,13 @@ def test_openai_clients_are_refused_in_their_form(http: TestClient) -> None:
         assert (refused.status_code, refused.json()["error"]["code"]) == (401, "invalid_api_key")
 
 
+def test_the_description_says_how_a_key_is_sent(http: TestClient, acme: dict[str, str]) -> None:
+    document = http.get("/openapi.json", headers=acme).json()
+    assert document["security"] == [{"bearer": []}, {"header": []}]
+    assert document["components"]["securitySchemes"]["header"]["name"] == "X-API-Key"
+    assert document["paths"]["/healthz"]["get"]["security"] == []
+
+
 def test_a_key_comes_in_either_header_and_never_in_the_url(http: TestClient, keys: KeyStore) -> None:
     made = keys.create("acme")
     plain = made.secret.get_secret_value()
@@ -71,6 +78,24 @@ def test_what_a_key_may_do_is_its_scopes(http: TestClient, keys: KeyStore) -> No
     job_id = asked(http, asker)
     assert http.get(f"/v1/jobs/{job_id}", headers=asker).status_code == 403
     assert http.get(f"/v1/jobs/{job_id}", headers=reader).json()["tenant"] == "acme"
+
+
+def test_an_operator_looks_after_keys_and_webhooks_of_all_tenants(http: TestClient, keys: KeyStore) -> None:
+    operator, other = bearer(keys.create("ops", ["admin"])), keys.create("acme")
+    url = {"url": "https://hooks.example/x", "events": ["batch.done"], "tenant": "acme"}
+    made = http.post("/v1/webhooks", json=url, headers=operator)
+    assert (made.status_code, made.json()["secret"][:6]) == (201, "whsec_")
+    (endpoint,) = http.get("/v1/webhooks?tenant=acme", headers=operator).json()["endpoints"]
+    assert (endpoint["id"], "secret" in endpoint) == (made.json()["id"], False)
+    inner = http.post("/v1/webhooks", json={"url": "https://169.254.169.254/"}, headers=operator)
+    assert (inner.status_code, inner.json()["field"]) == (422, "webhook")
+    assert http.delete(f"/v1/webhooks/{endpoint['id']}", headers=operator).status_code == 200
+    assert http.get("/v1/deliveries", headers=operator).json() == {"deliveries": []}
+    assert {key["tenant"] for key in http.get("/v1/keys", headers=operator).json()["keys"]} == {"ops", "acme"}
+    assert http.post("/v1/keys", json={}, headers=operator).status_code == 405, "they are made on the machine"
+    assert http.delete(f"/v1/keys/{other.key.id}", headers=operator).json()["revoked_at"]
+    assert http.get(PROBE, headers=bearer(other)).status_code == 401
+    assert http.get(PROBE, headers=operator).status_code == 403, "no scope holds another"
 
 
 def test_a_key_that_is_revoked_or_too_fast_is_told_so(http: TestClient, keys: KeyStore) -> None:
