@@ -30,7 +30,7 @@ Target = Annotated[
         json_schema_extra={"pattern": r"^(ramify://[^/\s]+(/.*)?|[^/:\s][^:]*)$"},
     ),
 ]
-Related = Annotated[int, Field(ge=0, le=MAX_RELATED, description="related contexts of each hit")]
+Related = Annotated[int, Field(strict=True, ge=0, le=MAX_RELATED, description="related contexts of each hit")]
 Plan = Annotated[StrictBool, Field(description="tell the queries and what each found")]
 
 
@@ -67,7 +67,7 @@ class CheckInput(Model):
     """A text, and the passages that it is held against; without any, those that the corpus has for each sentence."""
 
     text: str = Field(min_length=1, max_length=20_000)
-    passages: tuple[Annotated[str, Field(max_length=200_000)], ...] = Field(default=(), max_length=100)
+    passages: tuple[Annotated[str, Field(max_length=50_000)], ...] = Field(default=(), max_length=100)
     namespace: Name | None = None
 
 

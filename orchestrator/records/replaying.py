@@ -11,7 +11,7 @@ from pydantic import Field
 from orchestrator.remote import call_pool
 from orchestrator.submitting import Submitter
 from shared.contract import TaskName
-from shared.errors import ConflictError, InputError, RamifyError
+from shared.errors import ConflictError, InputError, NoAnswerError, RamifyError
 from shared.jobs import JobReader, JobStore, new_id
 from shared.jobs.keys import JobKeys
 from shared.jobs.tenant_scope import no_such_job
@@ -156,16 +156,16 @@ def replay_stage(given: ReplayStage | str) -> ReplayStage:
 
 
 def manifest_or_error(reader: JobReader, job_id: str) -> Manifest:
-    """Raises: RamifyError for a job without one."""
+    """Raises: NoAnswerError for a job without one."""
     if (found := reader.manifest(job_id)) is not None:
         return found
     status = reader.status(job_id)
     if status.ingest is not None:
-        raise RamifyError(f"job {job_id} puts documents in: only an answer has a manifest")
+        raise NoAnswerError(f"job {job_id} puts documents in: only an answer has a manifest", terminal=True)
     if not status.terminal:
-        raise RamifyError(f"job {job_id} is {status.state}: it has a manifest when it is done")
+        raise NoAnswerError(f"job {job_id} is {status.state}: it has a manifest when it is done", terminal=False)
     if status.state != "done":
-        raise RamifyError(
-            f"job {job_id} ended {status.state}, without an answer: `ramify retry {job_id}` tries it again"
-        )
-    raise RamifyError(f"job {job_id} was answered by a release that wrote no manifests: ask the question again")
+        told = f"job {job_id} ended {status.state}, without an answer: `ramify retry {job_id}` tries it again"
+        raise NoAnswerError(told, terminal=True)
+    told = f"job {job_id} was answered by a release that wrote no manifests: ask the question again"
+    raise NoAnswerError(told, terminal=True)

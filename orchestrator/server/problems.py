@@ -76,8 +76,9 @@ class Problem(Model):
 
 
 def status_of(error: RamifyError) -> int:
-    """The HTTP status of an error of ours."""
-    return next((status for kind, status in _STATUS if isinstance(error, kind)), 500)
+    """The HTTP status of an error of ours; a pool tells of bad input by the exit code alone."""
+    otherwise = 422 if error.exit_code == InputError.exit_code else 500
+    return next((status for kind, status in _STATUS if isinstance(error, kind)), otherwise)
 
 
 def problem_of(error: RamifyError) -> Problem:

@@ -162,11 +162,21 @@ class Lane(StrEnum):
     BATCH = "batch"
 
 
+def _no_number(given: object) -> object:
+    if isinstance(given, int | float):
+        raise ValueError("is a number: write a date as YYYY-MM-DD")  # noqa: TRY004 - pydantic reads it
+    return given
+
+
+#: A date; a number would be read as seconds since 1970.
+Day = Annotated[date, BeforeValidator(_no_number)]
+
+
 class Filters(Model):
     """Which chunks may be found. The same filter reaches every arm. Dates are inclusive."""
 
-    after: date | None = None
-    before: date | None = None
+    after: Day | None = None
+    before: Day | None = None
     tags: tuple[_Value, ...] = ()
     kinds: tuple[_Value, ...] = ()
     paths: tuple[_Value, ...] = Field(default=(), description="prefixes of a document's path")
