@@ -152,7 +152,7 @@ async def _on_http(request: Request, error: Exception) -> Response:
     if not isinstance(error, HTTPException):
         raise error
     phrase = HTTPStatus(error.status_code).phrase
-    said = _SENTENCES.get(error.status_code) or (error.detail if error.detail != phrase else phrase.lower())
+    said = _SENTENCES.get(error.status_code) or _OTHERWISE.get(error.detail) or (error.detail if error.detail != phrase else phrase.lower())
     headers = dict(error.headers or {})
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         headers["Allow"] = ", ".join(_methods(request))
@@ -174,6 +174,11 @@ async def _on_unforeseen(*_: object) -> Response:
     return refuse(500, "unforeseen: the log of the server says what went wrong", GUARDS)
 
 
+#: Of the framework's own words.
+_OTHERWISE = {
+    "There was an error parsing the body": "the body is no JSON: it is nested too deeply, a number in it has too many "
+    "digits, or it is not UTF-8"
+}
 _SENTENCES = {
     404: "there is no such path: /openapi.json lists all",
     405: "this path does not take that method: the header Allow says which",

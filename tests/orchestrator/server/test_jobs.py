@@ -55,6 +55,10 @@ def test_given_what_cannot_be_taken_when_posted_then_the_problem_has_the_sentenc
         assert http.post("/v1/jobs", json=body).status_code == 422
     broken = http.post("/v1/jobs", content=b"{", headers={"content-type": "application/json"})
     assert (broken.status_code, broken.headers["content-type"]) == (400, PROBLEM)
+    deep = http.post("/v1/jobs", content=b"[" * 100_000, headers={"content-type": "application/json"})
+    assert (deep.status_code, "nested too deeply" in deep.json()["detail"]) == (400, True)
+    form = http.post("/v1/jobs", content=b'{"question": "why?"}')
+    assert (form.status_code, form.headers["content-type"]) == (415, PROBLEM)
     unknown = http.post("/v1/jobs", json={"question": "why?", "strategy": "none"})
     assert unknown.json()["field"] == "strategy"
 
