@@ -7,6 +7,7 @@ from collections.abc import Callable
 from orchestrator.ingest import Progress
 from orchestrator.intake import as_request, number_questions
 from orchestrator.planning.intent import intent_by_rules
+from orchestrator.records.replaying import ReplayStarted, replay_stage
 from orchestrator.searching import grouped, no_retrieval_result, session_result
 from shared.errors import NotFoundError, RamifyError
 from shared.jobs.job_list import JobList
@@ -32,6 +33,7 @@ from shared.models import (
 )
 from shared.models.batch import BatchPosition, BatchSource, LineRecord, LineReport
 from shared.models.find import Context, Related
+from shared.models.manifest import Manifest, Record, RunRecord
 from shared.models.request import Session
 from shared.settings import load_settings
 
@@ -193,6 +195,18 @@ class FakeRamify:
             raise RamifyError(f"job {job_id} is {status.state}")
         found = answer(job_id, status.question, partial=status.partial or partial)
         return found.model_copy(update={"state": status.state})
+
+    def manifest(self, job_id):
+        status = self.status(job_id)
+        return Manifest.of(Record(question=status.question), RunRecord(job_id=job_id))
+
+    def replay(self, of, start, *, settings=None, strategy=None):
+        manifest = of if isinstance(of, Manifest) else self.manifest(of)
+        self.replayed = (start, settings, strategy)
+        job_id = self.submit(manifest.record.question)
+        return ReplayStarted(
+            job_id=job_id, replay_of="" if manifest is of else of, digest=manifest.digest, start=replay_stage(start)
+        )
 
     def jobs(self, limit=20, **wanted):
         self.wanted = wanted
