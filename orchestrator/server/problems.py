@@ -152,7 +152,11 @@ async def _on_http(request: Request, error: Exception) -> Response:
     if not isinstance(error, HTTPException):
         raise error
     phrase = HTTPStatus(error.status_code).phrase
-    said = _SENTENCES.get(error.status_code) or _OTHERWISE.get(error.detail) or (error.detail if error.detail != phrase else phrase.lower())
+    said = (
+        _SENTENCES.get(error.status_code)
+        or _OTHERWISE.get(error.detail)
+        or (error.detail if error.detail != phrase else phrase.lower())
+    )
     headers = dict(error.headers or {})
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         headers["Allow"] = ", ".join(_methods(request))

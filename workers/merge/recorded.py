@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shared.errors import RamifyError
 from shared.jobs import JobReader
 from shared.models import Answer, MergedPool
 from shared.models.replay import ReplayStage
@@ -9,9 +10,14 @@ from shared.tasks.task_run import TaskRun
 
 
 def recorded_answer(run: TaskRun) -> Answer | None:
-    """The answer whose leaves a replay has; None for any other job. Raises: RamifyError where it cannot be read."""
+    """The answer whose leaves a replay has; None for any other job. Raises: RamifyError where it is gone."""
     replay = run.job.request.replay
-    return JobReader(run.jobs.client).answer(replay.of) if replay and replay.of and replay.start.keeps_leaves else None
+    if replay is None or not replay.of or not replay.start.keeps_leaves:
+        return None
+    answer = JobReader(run.jobs.client).answer(replay.of)
+    if answer is None:
+        raise RamifyError(f"the answer of job {replay.of} is gone: ask the question again")
+    return answer
 
 
 def recorded_pool(run: TaskRun, pool: MergedPool, before: Answer | None) -> MergedPool | None:

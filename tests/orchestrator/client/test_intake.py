@@ -81,6 +81,14 @@ def test_a_line_of_any_length_costs_bounded_memory_and_the_next_one_is_read() ->
     assert lines[1:] == [b"next?\n", b"last?"]
 
 
+def test_no_caller_names_the_job_whose_leaves_it_takes_over() -> None:
+    given = {"question": "why?", "replay": {"of": "another's job", "start": "merge"}}
+    with pytest.raises(InputError, match="an answer is replayed by `ramify replay`"):
+        as_request(given)
+    (line,) = read(json.dumps(given))
+    assert line.rejected is not None
+
+
 def test_a_question_that_only_looks_like_a_value_is_taken() -> None:
     taken = read("NaN of what?", "null and void?", "12 monkeys?", "Infinity and beyond?", "nan")
     assert all(line.request for line in taken)
