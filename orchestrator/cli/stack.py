@@ -56,6 +56,28 @@ def _show_state(settings: Settings, state: StackState, *, show_login: bool, as_j
 
     login = read_private(login_file(settings)) if show_login and state.flower_login_file else ""
     streams.output(state, lambda state: draw_stack(state, log_dir(settings), login), as_json=as_json)
+    if state.server_url and (waits := _waits_for_key(settings)):
+        streams.warn(waits)
+
+
+def _waits_for_key(settings: Settings) -> str:
+    """Why the HTTP server does not answer yet, where callers need a key and there is none; else nothing."""
+    from orchestrator.access.callers import Callers, why_keys
+    from orchestrator.local.state import connection
+    from shared.errors import NotRunningError, SettingsError
+    from shared.jobs import connect
+
+    if why_keys(settings) is None:
+        return ""
+    found = connection(settings)
+    try:
+        with connect(found) as client:
+            Callers(client, found).check_start()
+    except SettingsError as error:
+        return f"HTTP waits for a key: {error}"
+    except NotRunningError:
+        pass  # the stack is stopped already
+    return ""
 
 
 def down(ctx: typer.Context, *, json: options.Json = False) -> None:

@@ -14,6 +14,7 @@ from typer.testing import CliRunner, Result
 
 from orchestrator.access.keys import KeyStore
 from orchestrator.cli.main import app
+from orchestrator.cli.stack import _waits_for_key
 from orchestrator.client import Ramify
 from orchestrator.webhooks.sender import Sender
 from shared.errors import InputError, UnknownCallerError
@@ -127,3 +128,11 @@ def test_a_request_names_a_webhook_once_there_is_a_secret(run: Run, settings: Se
     run("batch", str(questions), "--tenant", "acme", "--notify-url", url)
     refused = run("batch", "--resume", "x", "--notify-url", url, code=2).stderr
     assert "--notify-url" in refused
+
+
+def test_a_stack_that_waits_for_a_key_says_so(client: redis.Redis, settings: Settings) -> None:
+    beyond = settings.model_copy(update={"server": settings.server.model_copy(update={"host": "0.0.0.0"})})  # noqa: S104
+    assert _waits_for_key(settings) == ""
+    assert _waits_for_key(beyond).startswith("HTTP waits for a key: server.host: ")
+    KeyStore(client, settings).create("acme")
+    assert _waits_for_key(beyond) == ""
