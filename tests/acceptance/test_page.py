@@ -101,6 +101,9 @@ def test_a_pdf_is_shown_with_the_passage_framed(browser: Any, address: str) -> N
         page.wait_for_function("document.querySelector('.paper img').complete")
         assert image.evaluate("image => [image.naturalWidth, image.naturalHeight]") == [900, 1274]
         assert "every Sunday" in page.locator("dialog[open] mark").first.inner_text()
+        page.keyboard.press("Escape")
+        page.get_by_role("link", name="Ask again").click()
+        assert page.locator("[name=namespace]").input_value() == "page"
 
 
 def test_documents_and_file_names_that_do_harm_are_text(browser: Any, address: str, ramify: Ramify) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from http import HTTPStatus
 from itertools import islice
@@ -11,10 +12,11 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
 
+from orchestrator.client import Ramify
 from orchestrator.intake import as_request
 from orchestrator.planning.preview import preview
 from orchestrator.records.export import KINDS, ExportFormat
-from orchestrator.server.page.forms import request_fields
+from orchestrator.server.page.forms import form_of, request_fields
 from orchestrator.server.page.job_view import FIRST_ROWS, job_view
 from orchestrator.server.page.passages import passage_page
 from orchestrator.server.page.rendering import HEADERS
@@ -22,7 +24,7 @@ from orchestrator.server.page.tree_rows import BLANK_ROW, planned_rows
 from orchestrator.server.page.visitor import AdminVisitor, AskVisitor, PageRoute, ReadVisitor, Visitor
 from orchestrator.text_lines import row_lines
 from shared.errors import InputError, RamifyError
-from shared.models import JobStatus
+from shared.models import JobRequest, JobStatus
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 _RECENT, _JOBS, _MOST_JOBS = 8, 50, 1_000
@@ -50,8 +52,16 @@ def _asking(visitor: Visitor, form: Mapping[str, str], **more: Any) -> Response:
 @router.get("/")
 def home(visitor: ReadVisitor, question: str = "", again: str = "") -> Response:
     """The form of a question, and the last jobs."""
-    form = {"question": question or (visitor.client.status(again).question if again else "")}
-    return _asking(visitor, form)
+    return _asking(visitor, _asked_before(visitor.client, again) if again else {"question": question})
+
+
+def _asked_before(client: Ramify, job_id: str) -> dict[str, str]:
+    """The form that asks a job's question again; with its options, where its record has them. Raises: NotFoundError."""
+    status = client.status(job_id)
+    with suppress(RamifyError):
+        record = client.manifest(job_id).record
+        return form_of(JobRequest(question=record.question, **record.options))
+    return {"question": status.question}
 
 
 @router.post("/ask")
