@@ -137,12 +137,20 @@ def cancel(visitor: AskVisitor, job_id: str) -> Response:
 
 
 @router.post("/jobs/{job_id}/retry")
-def retry(visitor: AskVisitor, job_id: str) -> Response:
+def retry(visitor: AskVisitor, job_id: str, form: Form) -> Response:
     """Try a job again, or the part of it that was made without something, and go to the new one."""
-    status = visitor.client.status(job_id)
+    status, given = visitor.client.status(job_id), form.get("deadline_s", "").strip()
     repair = status.state == "done" and not status.partial
-    made = visitor.client.retry(job_id, degraded=repair)
+    made = visitor.client.retry(job_id, degraded=repair, deadline_s=_seconds(given) if given else None)
     return RedirectResponse(f"/jobs/{made.job_id}", HTTPStatus.SEE_OTHER)
+
+
+def _seconds(given: str) -> float:
+    """Raises: InputError for what is no number."""
+    try:
+        return float(given)
+    except ValueError:
+        raise InputError("deadline_s", given, "give a number of seconds") from None
 
 
 @router.post("/jobs/{job_id}/refresh")

@@ -192,8 +192,10 @@ def test_open_jobs_are_cancelled_and_ended_ones_tried_again(http: TestClient, ra
     assert ended.status_code == 200
     assert ramify.status(job_id).state == "cancelled"
     assert f'action="/jobs/{job_id}/retry"' in ended.text
-    http.post(f"/jobs/{job_id}/retry")
-    assert ramify.status(job_id).retried_as
+    assert http.post(f"/jobs/{job_id}/retry", data={"deadline_s": "soon"}).status_code == 422
+    made = http.post(f"/jobs/{job_id}/retry", data={"deadline_s": "77"}, follow_redirects=False).headers["location"]
+    assert made == f"/jobs/{ramify.status(job_id).retried_as}"
+    assert ramify.status(made.rpartition("/")[2]).deadline_s == 77
 
 
 def test_lines_of_a_batch_are_filtered_and_paged(http: TestClient, ramify: Ramify) -> None:
