@@ -37,7 +37,7 @@ LOOK_EVERY_S = 3.0
 _LOCK_MS = 30_000
 _HOUR_S = 3600
 #: Seconds between two requests to the index pool to hold answers against changes that came while they were made.
-_LATE_EVERY_S = 10.0
+_LATE_EVERY_S = 15.0
 _EXPIRES_S = 60
 
 

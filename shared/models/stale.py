@@ -35,10 +35,11 @@ class StaleCheck(Model):
     """What a change of the corpus means for the answers that are kept.
 
     `answers`: how many it has made stale; `fresh`: how many are no longer stale, since what they rest on is back;
-    `checked`: how many were looked at; `left`: leaves that there was no time to search again, and that are not marked.
+    `checked`: how many were looked at; `left`: answers that there was no time for, which are checked later.
     """
 
     answers: int = 0
     fresh: int = 0
     checked: int = 0
     left: int = Field(default=0, ge=0)
+    unchecked: tuple[str, ...] = Field(default=(), description="ids of those")

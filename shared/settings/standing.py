@@ -11,9 +11,9 @@ class StalenessSettings(SettingsSection):
     """How kept answers are held against changed documents."""
 
     enabled: bool = Field(default=True, description="mark the kept answers that changed documents touch")
-    most_answers: int = Field(default=10_000, ge=1, description="newest kept jobs that are held against a change")
+    most_answers: int = Field(default=5_000, ge=1, description="newest kept jobs that are held against a change")
     check_s: float = Field(
-        default=20.0, gt=0, description="seconds that leaves may be searched again at the end of an ingest"
+        default=20.0, gt=0, description="seconds of one check at the end of an ingest; what is left is checked after it"
     )
 
 

@@ -24,10 +24,7 @@ from workers.index.items import first_document, path_of, walk, work
 from workers.index.pipeline import Indexer, timed, timings
 
 CUT_OFF = "The client has gone before it had handed all documents over, so that nothing was pruned: ingest them again."
-NOT_CHECKED = (
-    "{} leaves of kept answers could not be held against the new passages in time (staleness.check_s): they are not "
-    "marked as stale by those."
-)
+NOT_CHECKED = "{} kept answers could not be held against the changes in time (staleness.check_s): that is done later."
 LOST = "Redis lost what was on its way to the index queue: run the ingest again"
 
 

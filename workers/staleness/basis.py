@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from math import inf
+from sys import intern
+from typing import NamedTuple
 
 from redis import Redis
 
@@ -21,15 +24,22 @@ from workers.search.leaf import LeafQuery, leaf_query, leaf_result_limit
 from workers.shown_hits import leaf_kind_share
 
 #: Bytes that what answers rest on may take in a process, as estimated.
-_MEMORY_BYTES = 64 * 1024 * 1024
-_BYTES_OF_LEAF, _BYTES_OF_HIT = 1_500, 250
+_MEMORY_BYTES = 128 * 1024 * 1024
+_BYTES_OF_LEAF, _BYTES_OF_HIT = 1_200, 300
 _FIELDS = ("tenant", "state", "searching_at", "request")
-_PAGE = 200
+_PAGE = 100
+
+
+class KeptChunk(NamedTuple):
+    """Of a chunk that a leaf has kept, its document and the hash of its title."""
+
+    doc_id: str
+    title: int
 
 
 @dataclass(frozen=True)
 class LeafBasis:
-    """A leaf as it was recorded: its query, the chunks that it has kept with their documents, and what it may keep.
+    """A leaf as it was recorded: its query, the chunks that it has kept, best first, and how many it may keep.
 
     `floor`: of each arm the score of the last candidate; an arm that found fewer than it might has none.
     `listed`: it reads a slice of the corpus for a list, so that any document may be of it.
@@ -37,8 +47,7 @@ class LeafBasis:
 
     node_id: str
     query: LeafQuery
-    chunks: Mapping[str, str]
-    titles: Mapping[str, str]
+    chunks: Mapping[str, KeptChunk]
     most: int
     per_kind: float
     floor: Mapping[str, float]
@@ -67,15 +76,24 @@ class AnswerBases:
         self._client, self._settings = client, settings
         self._known: ByteCache[str, tuple[str, AnswerBasis | None]] = ByteCache(_MEMORY_BYTES)
 
-    def of(self, tenant: str) -> list[AnswerBasis]:
-        """Those of a tenant, among the newest jobs of all."""
-        ids = [text(job_id) for job_id in self._client.zrevrange(RECENT, 0, self._settings.staleness.most_answers - 1)]
+    def newest(self) -> list[str]:
+        """Ids of the newest jobs of all tenants."""
+        return [text(job_id) for job_id in self._client.zrevrange(RECENT, 0, self._settings.staleness.most_answers - 1)]
+
+    def of(self, tenant: str, ids: Sequence[str], ends_at: float = inf) -> tuple[list[AnswerBasis], list[str]]:
+        """What those of these jobs rest on that are a tenant's, and the ids that there was no time to read.
+
+        `ends_at`: by time.monotonic(). A page of answers is read at least.
+        """
         found = self._known.find(ids)
-        left = iter([job_id for job_id in ids if job_id not in found])
-        while page := list(islice(left, _PAGE)):
-            found |= self._read(page)
+        left = [job_id for job_id in ids if job_id not in found]
+        while left:
+            found |= self._read(left[:_PAGE])
+            left = left[_PAGE:]
+            if time.monotonic() >= ends_at:
+                break
         own = (found[job_id][1] for job_id in ids if job_id in found and found[job_id][0] == tenant)
-        return [basis for basis in own if basis is not None]
+        return [basis for basis in own if basis is not None], left
 
     def _read(self, job_ids: Sequence[str]) -> dict[str, tuple[str, AnswerBasis | None]]:
         """Of those that have ended, which are remembered; None stands for what rests on nothing."""
@@ -117,7 +135,7 @@ def basis_of(answer: Answer, request: JobRequest, searched_at: float, settings: 
     if not leaves:
         return None
     kept: list[Hit] = [*answer.results, *(hit for leaf in answer.leaves for hit in leaf.hits)]
-    paths = {hit.doc_id: hit.path for hit in kept}
+    paths = {intern(hit.doc_id): intern(hit.path) for hit in kept}
     return AnswerBasis(answer.job_id, request.tenant, request.filters.namespace, searched_at, leaves, paths)
 
 
@@ -133,8 +151,7 @@ def _leaf(
     return LeafBasis(
         node_id=leaf.node_id,
         query=query,
-        chunks={hit.chunk_id: hit.doc_id for hit in hits},
-        titles={hit.chunk_id: hit.title for hit in hits},
+        chunks={hit.chunk_id: KeptChunk(intern(hit.doc_id), hash(hit.title)) for hit in hits},
         most=leaf_result_limit(node, settings.multi_query, shown),
         per_kind=leaf_kind_share(request, node, settings),
         floor=leaf.floor if done else {},

@@ -49,11 +49,19 @@ def changes_of(outcomes: Iterable[DocumentOutcome]) -> dict[str, ChangedDocument
 
 @dataclass
 class StoredNow:
-    """Documents as the store has them: paths by id, namespaces by id, titles by chunk id."""
+    """Documents as the store has them: paths by id, namespaces by id, hashes of titles by chunk id."""
 
     paths: dict[str, str] = field(default_factory=dict)
     namespaces: dict[str, str] = field(default_factory=dict)
-    titles: dict[str, str] = field(default_factory=dict)
+    titles: dict[str, int] = field(default_factory=dict)
+
+
+class NewOf(NamedTuple):
+    """What is stored now of changed documents, and when nothing is looked at any more (time.monotonic())."""
+
+    now: StoredNow
+    changed: Mapping[str, ChangedDocument]
+    ends_at: float
 
 
 class StalenessCheck:
@@ -81,14 +89,16 @@ class StalenessCheck:
         self._answers.note_changes(tenant, changed)
         open_jobs = (job_id for job_id, (_, own) in self._jobs.admission.under_way().items() if own == tenant)
         self._answers.note_late(tenant, open_jobs)
-        found = self._held_against(tenant, self._bases.of(tenant), changed)
+        found = self._held_against(tenant, self._bases.newest(), changed)
         self._answers.note_checked(tenant)
         return found
 
     def rests_on(self, tenant: str, outcomes: Sequence[DocumentOutcome]) -> int:
         """How many kept answers have passages of documents that would change or go; lists of any."""
         ids = {one.doc_id for one in outcomes}
-        bases = self._bases.of(tenant) if ids and self._settings.staleness.enabled else []
+        if not ids or not self._settings.staleness.enabled:
+            return 0
+        bases, _ = self._bases.of(tenant, self._bases.newest())
         return sum(not ids.isdisjoint(basis.paths) or any(leaf.listed for leaf in basis.leaves) for basis in bases)
 
     def _unsaid(self, tenant: str, since: float) -> dict[str, str]:
@@ -99,53 +109,57 @@ class StalenessCheck:
         rows = store.read(models.Filter(must=[equals("ordinal", 0)]), ("doc_id", "path", DOCUMENT))
         stored = {row["doc_id"]: (row["path"], (row.get(DOCUMENT) or {}).get("ingested", 0)) for _, row in rows}
         written = {doc_id: path for doc_id, (path, ingested) in stored.items() if ingested >= int(since)}
-        rested = {doc_id: path for basis in self._bases.of(tenant) for doc_id, path in basis.paths.items()}
+        bases, _ = self._bases.of(tenant, self._bases.newest())
+        rested = {doc_id: path for basis in bases for doc_id, path in basis.paths.items()}
         return {**{doc_id: path for doc_id, path in rested.items() if doc_id not in stored}, **written}
 
     def run_late(self, tenant: str) -> StaleCheck:
-        """The same for answers that were under way when documents changed, and have ended since."""
-        late = set(self._answers.late(tenant))
-        still_open = late & self._jobs.admission.under_way().keys()
-        ended = [basis for basis in self._bases.of(tenant) if basis.job_id in late - still_open]
-        found = StaleCheck()
-        for basis in ended:
-            changed = dict.fromkeys(self._answers.changes_since(tenant, basis.searched_at), ChangedDocument(""))
-            found = self._held_against(tenant, [basis], changed) if changed else found
-        self._answers.forget_late(tenant, late - still_open)
+        """The same for answers that were under way when documents changed and have ended since, or are left of a check.
+
+        What there is no time for now stays noted.
+        """
+        under_way = self._jobs.admission.under_way()
+        late = [job_id for job_id in self._answers.late(tenant) if job_id not in under_way]
+        bases, unread = self._bases.of(tenant, late)
+        since = min((basis.searched_at for basis in bases), default=0.0)
+        changed = dict.fromkeys(self._answers.changes_since(tenant, since) if bases else (), ChangedDocument(""))
+        found = self._held_against(tenant, late, changed) if changed else StaleCheck()
+        kept = {*found.unchecked, *unread}
+        self._answers.forget_late(tenant, (job_id for job_id in late if job_id not in kept))
         return found
 
-    def _held_against(
-        self, tenant: str, bases: Sequence[AnswerBasis], changed: Mapping[str, ChangedDocument]
-    ) -> StaleCheck:
-        if not bases:
-            return StaleCheck()
+    def _held_against(self, tenant: str, ids: Sequence[str], changed: Mapping[str, ChangedDocument]) -> StaleCheck:
+        """Hold these answers against changed documents, as far as there is time; the others are noted for later."""
+        ends_at = time.monotonic() + self._settings.staleness.check_s
         with self._lock:  # one at a time: each takes a core
-            return self._checked(tenant, bases, changed)
+            bases, unread = self._bases.of(tenant, ids, ends_at)
+            found = self._checked(tenant, bases, changed, ends_at) if bases else StaleCheck()
+        unchecked = tuple(dict.fromkeys((*found.unchecked, *unread)))
+        self._answers.note_late(tenant, unchecked)
+        return found.model_copy(update={"unchecked": unchecked, "left": len(unchecked)})
 
-    def _checked(self, tenant: str, bases: Sequence[AnswerBasis], changed: Mapping[str, ChangedDocument]) -> StaleCheck:
+    def _checked(
+        self,
+        tenant: str,
+        bases: Sequence[AnswerBasis],
+        changed: Mapping[str, ChangedDocument],
+        ends_at: float,
+    ) -> StaleCheck:
         store = self._resources.store(tenant)
         now = stored_now(store, changed)
         paths = {**{doc_id: change.path for doc_id, change in changed.items()}, **now.paths}
         touched = _Touched(self._jobs.clock.now())
         for basis in bases:
             touched.add_lost(basis, changed.keys(), now)
-        left = self._add_entering(tenant, bases, now, changed, touched)
-        marked, cleared = self._write(tenant, bases, paths, touched)
-        return StaleCheck(answers=marked, fresh=cleared, checked=len(bases), left=left)
+        unchecked = self._add_entering(tenant, bases, NewOf(now, changed, ends_at), touched)
+        marked, cleared = self._write(tenant, bases, paths, touched, unchecked)
+        return StaleCheck(answers=marked, fresh=cleared, checked=len(bases), unchecked=tuple(sorted(unchecked)))
 
-    def _add_entering(
-        self,
-        tenant: str,
-        bases: Sequence[AnswerBasis],
-        now: StoredNow,
-        changed: Mapping[str, ChangedDocument],
-        touched: _Touched,
-    ) -> int:
-        """Add what chunks that are stored now would change; returns how many leaves there was no time for."""
-        ready = self._resources.tools(tenant)
+    def _add_entering(self, tenant: str, bases: Sequence[AnswerBasis], new: NewOf, touched: _Touched) -> frozenset[str]:
+        """Add what chunks that are stored now would change; returns the answers that there was no time for."""
+        ready, now = self._resources.tools(tenant), new.now
         if ready is None or not now.paths:
-            return 0
-        ends_at = time.monotonic() + self._settings.staleness.check_s
+            return frozenset()
         leaves = {
             id(leaf): (basis, leaf)
             for basis in bases
@@ -153,17 +167,22 @@ class StalenessCheck:
             if not leaf.listed and basis.namespace in now.namespaces.values()
         }
         tools = replace(ready[1], index_version=ready[0].index_version)
-        new = NewChunks.of({doc_id: changed[doc_id].fresh for doc_id in now.paths})
-        scored = EnteringChunks(self._resources, tools, new, ends_at)
+        chunks = NewChunks.of({doc_id: new.changed[doc_id].fresh for doc_id in now.paths})
+        scored = EnteringChunks(self._resources, tools, chunks, new.ends_at)
         try:
             for leaf, ranks in scored.of([leaf for _, leaf in leaves.values()]):
                 touched.add_entering(leaves[id(leaf)][0], leaf, ranks)
         except RamifyError as error:
             log.warning("new chunks could not be scored against kept answers: %s", error)
-        return scored.left
+        return frozenset(leaves[id(leaf)][0].job_id for leaf in scored.left)
 
     def _write(
-        self, tenant: str, bases: Sequence[AnswerBasis], paths: Mapping[str, str], touched: _Touched
+        self,
+        tenant: str,
+        bases: Sequence[AnswerBasis],
+        paths: Mapping[str, str],
+        touched: _Touched,
+        unchecked: frozenset[str],
     ) -> tuple[int, int]:
         """Mark, and unmark what was marked by these documents and is not touched by them any more."""
         known = self._answers.marks(self._answers.of_tenant(tenant, self._settings.staleness.most_answers))
@@ -171,7 +190,8 @@ class StalenessCheck:
         for basis in bases:
             before = {mark.doc_id: mark for mark in known.get(basis.job_id, ())}
             marks = touched.marks(basis, paths, before)
-            cleared = [doc_id for doc_id in before if doc_id in paths and doc_id not in {one.doc_id for one in marks}]
+            still = before if basis.job_id in unchecked else {one.doc_id for one in marks}
+            cleared = [doc_id for doc_id in before if doc_id in paths and doc_id not in still]
             if marks or cleared:
                 changes[basis.job_id] = marks, cleared
         done = self._answers.mark(tenant, changes)
@@ -195,8 +215,8 @@ class _Touched:
         """Leaves that have kept a passage which is not stored any more, or under another title."""
         wanted = set(changed)
         for leaf in basis.leaves:
-            for rank, (chunk_id, doc_id) in enumerate(leaf.chunks.items(), 1):
-                if doc_id in wanted and now.titles.get(chunk_id) != leaf.titles[chunk_id]:
+            for rank, (chunk_id, (doc_id, title)) in enumerate(leaf.chunks.items(), 1):
+                if doc_id in wanted and now.titles.get(chunk_id) != title:
                     self._add(basis, doc_id, StaleBy.CHANGED if doc_id in now.paths else StaleBy.GONE, leaf, rank)
             if leaf.listed:
                 self._add_listed(basis, leaf, wanted, now)
@@ -236,5 +256,5 @@ def stored_now(store: ChunkStore, doc_ids: Iterable[str]) -> StoredNow:
         for chunk_id, stored in store.read(of_documents(some), _FIELDS):
             found.paths[stored["doc_id"]] = stored["path"]
             found.namespaces[stored["doc_id"]] = stored.get("namespace", "default")
-            found.titles[chunk_id] = stored["title"]
+            found.titles[chunk_id] = hash(stored["title"])
     return found

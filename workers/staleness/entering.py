@@ -67,7 +67,7 @@ class EnteringChunks:
         self._only = new.condition()
         self._reranker = resources.reranker() if not resources.settings.rerank.traits.asks_model else None
         #: Leaves that there was no time for.
-        self.left = 0
+        self.left = list[LeafBasis]()
 
     def of(self, leaves: Sequence[LeafBasis]) -> Iterator[tuple[LeafBasis, dict[str, int]]]:
         """The leaves that would keep a chunk which they did not, with the documents of these chunks and their ranks.
@@ -79,7 +79,7 @@ class EnteringChunks:
                 if not near:
                     continue
                 if time.monotonic() >= self._ends_at:
-                    self.left += 1
+                    self.left.append(leaf)
                     continue
                 if found := self._kept(leaf) if self._reranker is not None else dict.fromkeys(near, 1):
                     yield leaf, found

@@ -135,3 +135,21 @@ def test_what_a_killed_ingest_has_done_and_not_told_of_is_found_by_its_time(kept
     found = kept.check.run("default", [], since=began - 1)
     assert found.answers == 2
     assert (kept.stale_by(valve)["valve"], kept.stale_by(pump)["more"]) == ("gone", "new")
+
+
+def test_what_there_was_no_time_for_is_checked_later_and_keeps_its_marks_until_then(
+    client: redis.Redis, settings: Settings
+) -> None:
+    hurried = settings.model_copy(update={"staleness": settings.staleness.model_copy(update={"check_s": 1e-9})})
+    kept = KeptAnswers(client, hurried)
+    kept.put(pump=PUMP)
+    pump = kept.ask("How much does the pump P-100 deliver?")
+    checked = kept.put(more="# Upgrade\n\nSince May the pump P-100 delivers 70 litres a minute.\n", pump="")
+    assert (checked.left, checked.unchecked, kept.stale_by(pump)) == (1, (pump,), {"pump": "gone"})
+    kept.put(more="# Upgrade\n\nSince June the pump P-100 delivers 75 litres a minute.\n")
+    assert kept.stale_by(pump) == {"pump": "gone"}
+    kept.check._settings = settings
+    assert kept.check.run_late("default").left == 0
+    assert kept.stale_by(pump) == {"pump": "gone", "more": "new"}
+    assert kept.stale.tenants_with_late() == []
+    kept.close()
