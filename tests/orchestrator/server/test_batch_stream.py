@@ -89,6 +89,12 @@ def test_a_key_stands_for_one_batch_alone(ramify: Ramify) -> None:
     assert ramify.batch_status(first.batch_id).lines == 10
 
 
+def test_a_key_is_its_tenants_own(ramify: Ramify) -> None:
+    acme, other = (post(ramify.for_tenant(name), questions(0, 3), "k") for name in ("acme", "other"))
+    assert acme.batch_id != other.batch_id
+    assert ramify.resume_batch(acme.batch_id).tenant == "acme"
+
+
 def test_a_full_lane_says_what_was_taken_and_a_later_post_goes_on(ramify: Ramify, settings: Settings) -> None:
     small = load_settings(redis=settings.redis, data_dir=settings.data_dir, lanes={"max_waiting_batch": 300})
     with Ramify(small) as bounded, pytest.raises(FullBatchError, match="same Idempotency-Key") as full:
