@@ -49,7 +49,7 @@ from shared.settings import Settings, load_settings
 from shared.tasks.app import make_app
 from shared.tenants import bound_tenant, tenant_name
 
-_POLL_S = 0.2
+_POLL_S, _PING_S = 0.2, 2.0
 
 
 class Ramify(Batching, Keeping):
@@ -107,9 +107,9 @@ class Ramify(Batching, Keeping):
         return self._redis
 
     def ping(self) -> None:
-        """Ask Redis for a sign of life. Raises: NotRunningError."""
-        with reachable(self.settings):
-            self._redis.ping()
+        """Ask Redis for a sign of life, for two seconds. Raises: NotRunningError."""
+        with reachable(self.settings), connect(self.settings, retries=0, timeout_s=_PING_S) as client:
+            client.ping()
 
     def submit(self, question: QuestionInput, **options: Any) -> str:
         """Enqueue one question; returns its job id at once. `options` are fields of JobRequest.

@@ -110,17 +110,20 @@ def add_handlers(app: FastAPI) -> None:
     app.add_exception_handler(Exception, _on_unforeseen)
 
 
-async def _on_ours(_: Request, error: Exception) -> Response:
+async def _on_ours(request: Request, error: Exception) -> Response:
     if not isinstance(error, RamifyError):
         raise error
-    return respond_to(error)
+    caller = getattr(request.state, "caller", None)
+    return respond_to(error, remote=caller is None or caller.remote)
 
 
-def respond_to(error: RamifyError) -> Response:
-    """An error of ours as a response."""
+def respond_to(error: RamifyError, *, remote: bool = False) -> Response:
+    """An error of ours as a response. A `remote` caller learns no addresses and folders of what does not work."""
     problem = problem_of(error)
     if problem.status == HTTPStatus.INTERNAL_SERVER_ERROR:
         _log.error("%s: %s", type(error).__name__, error)
+    if remote and problem.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        problem = problem.model_copy(update={"detail": _INSIDE})
     return respond(problem, headers_of(error))
 
 
@@ -152,11 +155,8 @@ async def _on_http(request: Request, error: Exception) -> Response:
     if not isinstance(error, HTTPException):
         raise error
     phrase = HTTPStatus(error.status_code).phrase
-    said = (
-        _SENTENCES.get(error.status_code)
-        or _OTHERWISE.get(error.detail)
-        or (error.detail if error.detail != phrase else phrase.lower())
-    )
+    own = error.detail if error.detail != phrase else phrase.lower()
+    said = _SENTENCES.get(error.status_code) or _OTHERWISE.get(error.detail) or own
     headers = dict(error.headers or {})
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         headers["Allow"] = ", ".join(_methods(request))
@@ -178,6 +178,7 @@ async def _on_unforeseen(*_: object) -> Response:
     return refuse(500, "unforeseen: the log of the server says what went wrong", GUARDS)
 
 
+_INSIDE = "a part of Ramify does not answer or has failed: try again in a few seconds, or tell its operator"
 #: Of the framework's own words.
 _OTHERWISE = {
     "There was an error parsing the body": "the body is no JSON: it is nested too deeply, a number in it has too many "

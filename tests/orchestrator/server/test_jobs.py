@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from fastapi import Request
 from fastapi.testclient import TestClient
 
+from orchestrator.access.caller import Caller
+from orchestrator.access.dependency import caller
 from orchestrator.client import Ramify
+from orchestrator.server.app import make_app
 from shared.jobs import JobStore
+from shared.models import JobStatus
+from shared.models.server_path import FOR_OTHERS
+from shared.settings import load_settings
 from tests.fakes.walked_jobs import WalkedJob
 
 PROBLEM = "application/problem+json"
@@ -85,3 +94,38 @@ def test_given_a_fault_that_nobody_foresaw_when_asked_then_nothing_of_the_inside
     found = http.get("/v1/jobs/abc")
     assert (found.status_code, found.headers["content-type"]) == (500, PROBLEM)
     assert "ZeroDivision" not in found.text
+
+
+def test_given_no_redis_when_asked_from_elsewhere_then_its_address_is_not_told(tmp_path: Path):
+    app = make_app(load_settings(redis={"url": "redis://127.0.0.1:9/0"}, data_dir=tmp_path))
+
+    async def far(request: Request) -> Caller:
+        request.state.caller = Caller(remote=True)
+        return request.state.caller
+
+    with TestClient(app, raise_server_exceptions=False, base_url="http://127.0.0.1") as http:
+        near = http.get("/v1/jobs/abc")
+        app.dependency_overrides[caller] = far
+        told = http.get("/v1/jobs/abc")
+        assert http.get("/readyz").status_code == 503
+    assert (near.status_code, told.status_code) == (503, 503)
+    assert "127.0.0.1:9 does not answer" in near.json()["detail"]
+    assert "127.0.0.1" not in told.text
+    assert told.headers["retry-after"] == "5"
+
+
+def test_given_an_ingest_when_its_job_is_told_elsewhere_then_folders_of_the_server_are_left_out():
+    fields = {
+        "job_id": "a",
+        "state": "done",
+        "lane": "interactive",
+        "tenant": "t",
+        "created_at": 1.0,
+        "updated_at": 1.0,
+    }
+    status = JobStatus(question="ingest /home/ann/notes, /srv/wiki and 2 more", **fields)
+    assert status.model_dump(mode="json")["question"] == status.question
+    told = status.model_dump(mode="json", context=FOR_OTHERS)["question"]
+    assert told == "ingest notes, wiki and 2 more"
+    asked = JobStatus(question="Why TCP/IP, and how?", **fields)
+    assert asked.model_dump(mode="json", context=FOR_OTHERS)["question"] == asked.question
