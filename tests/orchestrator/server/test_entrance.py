@@ -149,7 +149,8 @@ def test_ids_of_other_tenants_are_answered_as_ids_that_never_were(
             if "{id}" not in route.path or operation.scope is Scope.ADMIN:
                 continue
             for given in (job_id, batch_id):
-                more = {"json": {}} if route.method == "POST" else {}
+                body = {"verdict": "bad"} if "verdict" in operation.input.model_fields else {}
+                more = {"json": body} if route.method == "POST" else {}
                 replies = [
                     http.request(route.method, route.path.replace("{id}", one), headers=other, **more)
                     for one in (given, UNKNOWN)
