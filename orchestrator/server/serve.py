@@ -25,27 +25,30 @@ def serve(settings: Settings, on_ready: Callable[[str], None] = lambda _: None, 
     Raises: InputError for a port that is taken, SettingsError where callers need a key and there is none,
     NotRunningError when nothing runs here and no Redis is named.
     """
-    own = settings.server
-    if listener is None:
-        listening = ports.listen("server.port", own.host, own.port, ports.SERVER_PORT)
-    else:
-        listening = socket.socket(fileno=listener)
-    app = make_app(settings)
-    app.state.callers.check_start()
-    config = uvicorn.Config(
-        app,
-        http=BoundedProtocol,
-        ws="none",
-        log_config=_logging(settings),
-        access_log=own.access_log,
-        timeout_keep_alive=own.idle_timeout_s,
-        timeout_graceful_shutdown=_END_S,
-        limit_concurrency=own.connections,
-        server_header=False,
-        proxy_headers=False,
-    )
-    address = url(own.host, listening.getsockname()[1])
-    _Server(config, lambda: on_ready(address), lambda: _close_listeners(app)).run([listening])
+    with _listening(settings, listener) as sock:
+        app = make_app(settings)
+        app.state.callers.check_start()
+        own = settings.server
+        config = uvicorn.Config(
+            app,
+            http=BoundedProtocol,
+            ws="none",
+            log_config=_logging(settings),
+            access_log=own.access_log,
+            timeout_keep_alive=own.idle_timeout_s,
+            timeout_graceful_shutdown=_END_S,
+            limit_concurrency=own.connections,
+            server_header=False,
+            proxy_headers=False,
+        )
+        address = url(own.host, sock.getsockname()[1])
+        _Server(config, lambda: on_ready(address), lambda: _close_listeners(app)).run([sock])
+
+
+def _listening(settings: Settings, listener: int | None) -> socket.socket:
+    if listener is not None:
+        return socket.socket(fileno=listener)
+    return ports.listen("server.port", settings.server.host, settings.server.port, ports.SERVER_PORT)
 
 
 def _logging(settings: Settings) -> dict[str, Any]:
