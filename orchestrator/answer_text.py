@@ -24,7 +24,7 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Sentence:
+class TextSentence:
     """A sentence in pieces. `span` says what it rests on; None: nothing was held against a source."""
 
     pieces: tuple[Piece, ...]
@@ -37,22 +37,22 @@ class Sentence:
 
 
 @dataclass(frozen=True)
-class Block:
+class TextBlock:
     """A line of the text."""
 
     kind: Kind
-    sentences: tuple[Sentence, ...]
+    sentences: tuple[TextSentence, ...]
 
 
-def blocks(text: str, spans: Sequence[AnswerSentence], numbers: frozenset[int]) -> list[Block]:
+def blocks(text: str, spans: Sequence[AnswerSentence], numbers: frozenset[int]) -> list[TextBlock]:
     """The lines of an answer that are not blank. `numbers`: of its citations; any other `[7]` is plain text."""
-    found, begin = list[Block](), 0
+    found, begin = list[TextBlock](), 0
     ordered = sorted(spans, key=lambda span: span.start)
     for line in text.split("\n"):
         if line.strip():
             kind, mark = _kind(line)
             sentences = tuple(_sentences(text, begin + mark, begin + len(line), ordered, numbers))
-            found.append(Block(kind, sentences))
+            found.append(TextBlock(kind, sentences))
         begin += len(line) + 1
     return found
 
@@ -78,7 +78,7 @@ def _kind(line: str) -> tuple[Kind, int]:
 
 def _sentences(
     text: str, begin: int, end: int, spans: Sequence[AnswerSentence], numbers: frozenset[int]
-) -> Iterator[Sentence]:
+) -> Iterator[TextSentence]:
     """`text[begin:end]` parted at the sentences that were checked."""
     at = begin
     for span in spans:
@@ -86,8 +86,8 @@ def _sentences(
         if first >= last:
             continue
         if first > at:
-            yield Sentence(pieces(text[at:first], numbers))
-        yield Sentence(pieces(text[first:last], numbers), span)
+            yield TextSentence(pieces(text[at:first], numbers))
+        yield TextSentence(pieces(text[first:last], numbers), span)
         at = last
     if at < end:
-        yield Sentence(pieces(text[at:end], numbers))
+        yield TextSentence(pieces(text[at:end], numbers))

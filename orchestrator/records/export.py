@@ -11,7 +11,7 @@ from importlib import resources
 from pathlib import Path
 from types import MappingProxyType
 
-from orchestrator.answer_text import Block, blocks
+from orchestrator.answer_text import TextBlock, blocks
 from orchestrator.out_formats import AnsweredLine, format_of, markdown_answer, markdown_text
 from orchestrator.records.sources import AnswerSource, bibtex, csl, sources_of
 from orchestrator.text_lines import json_text, one_line
@@ -118,7 +118,7 @@ def _html_answer(answer: Answer, prefix: str, heading: str, number: str = "") ->
     yield from (f"<p class=note>{_html(warning)}</p>\n" for warning in answer.warnings)
 
 
-def _html_blocks(found: Iterable[Block], prefix: str) -> Iterator[str]:
+def _html_blocks(found: Iterable[TextBlock], prefix: str) -> Iterator[str]:
     """Lines of the text; items that follow each other are one list."""
     in_list = False
     for block in found:

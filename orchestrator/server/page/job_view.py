@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from orchestrator.answer_text import Block, Sentence, blocks, pieces
+from orchestrator.answer_text import TextBlock, TextSentence, blocks, pieces
 from orchestrator.client import Ramify
 from orchestrator.growth import of_answer, replay
 from orchestrator.server.page.tree_rows import TreeRow, best_hits, rows_of
@@ -34,7 +34,7 @@ class Stage:
 
 
 @dataclass(frozen=True)
-class SourceView:
+class CitedResult:
     """A citation with the result that it stands for, if that is among the results."""
 
     citation: Citation
@@ -49,8 +49,8 @@ class JobView:
     rows: Sequence[TreeRow]
     answer: Answer | None = None
     ingest: IngestResult | None = None
-    blocks: Sequence[Block] = ()
-    sources: Sequence[SourceView] = ()
+    blocks: Sequence[TextBlock] = ()
+    sources: Sequence[CitedResult] = ()
     early: bool = False
     error: str = ""
 
@@ -81,7 +81,7 @@ class JobView:
         done = sum(leaf.status is LeafStatus.DONE for leaf in leaves)
         return words("answer.coverage", done=done, of=len(leaves)) if leaves else ""
 
-    def groups(self) -> list[tuple[str, list[Block]]]:
+    def groups(self) -> list[tuple[str, list[TextBlock]]]:
         """The blocks of the text, neighbours of one kind together."""
         return [(kind, list(found)) for kind, found in groupby(self.blocks, key=lambda block: block.kind)]
 
@@ -106,9 +106,9 @@ class JobView:
             for name, most in spent.limits().items()
         ]
 
-    def step_pieces(self, text: str) -> Sentence:
+    def step_pieces(self, text: str) -> TextSentence:
         """A text of a reasoned answer with its citations."""
-        return Sentence(pieces(text, frozenset(one.citation.number for one in self.sources)))
+        return TextSentence(pieces(text, frozenset(one.citation.number for one in self.sources)))
 
 
 def job_view(client: Ramify, job_id: str, *, early: bool = False) -> JobView:
@@ -128,7 +128,7 @@ def job_view(client: Ramify, job_id: str, *, early: bool = False) -> JobView:
         rows=rows_of(of_answer(answer), best_hits(answer)),
         answer=answer,
         blocks=blocks(summary.text, summary.support.spans if summary.support else (), numbers),
-        sources=[SourceView(one, hits.get(one.chunk_id)) for one in summary.citations],
+        sources=[CitedResult(one, hits.get(one.chunk_id)) for one in summary.citations],
         early=early and not status.terminal,
     )
 
