@@ -26,7 +26,9 @@ def add(
     *,
     events: Annotated[
         str | None,
-        typer.Option(help="job.done, job.failed, job.expired, job.cancelled, batch.done; commas. (default: all)"),
+        typer.Option(
+            help="job.done, job.failed, job.expired, job.cancelled, batch.done, standing.notice; commas. (default: all)"
+        ),
     ] = None,
     tenant: options.OfTenant = None,
     json: options.Json = False,

@@ -13,7 +13,7 @@ import logging
 import random
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -123,7 +123,7 @@ class Sender:
             return []
         notify = question.notify
         named = notify.target if notify is not None and notify.by is NotifyBy.WEBHOOK else None
-        return list(self._rows(WebhookEvent.NOTICE, notice_id, question.tenant, named, found))
+        return list(self._rows(WebhookEvent.NOTICE, notice_id, question.tenant, named, _notice_data(found)))
 
     def _rows(
         self, event: WebhookEvent, subject: str, tenant: str | None, named: object, data: dict[str, Any]
@@ -225,6 +225,13 @@ def _job_data(status: JobStatus) -> dict[str, Any]:
         "leaves_done": status.leaves_done, "leaves_failed": status.leaves_failed, "created_at": status.created_at,
         "finished_at": status.finished_at, "retry_of": status.retry_of,
     }  # fmt: skip
+
+
+def _notice_data(notice: Mapping[str, Any]) -> dict[str, Any]:
+    """What a receiver learns of a notice: how many facts have changed, not what they say."""
+    names = ("id", "standing_id", "tenant", "job_id", "before", "kind", "at")
+    counts = {name: len(notice.get(name) or ()) for name in ("new", "gone")}
+    return {name: notice.get(name) for name in names} | counts
 
 
 def _batch_data(status: BatchStatus) -> dict[str, Any]:
