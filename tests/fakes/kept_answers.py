@@ -25,6 +25,8 @@ from shared.models import (
 from shared.models.stale import StaleCheck, StaleMark
 from shared.providers.rerankers import reranker
 from shared.settings import Settings
+from shared.store import TenantStores
+from tests.fakes.stores import StoreInPlace
 from tests.fakes.walked_jobs import WalkedJob, route
 from workers.index import Indexer
 from workers.leaf_outcome import floor_of
@@ -42,6 +44,8 @@ class KeptAnswers:
         self.jobs = JobStore(client, settings)
         self.settings, self.stale = settings, StaleAnswers(client, settings, self.jobs.clock)
         self.resources = SearchResources(settings)
+        folder = settings.data_dir / "store" / settings.store.collection
+        self.resources._stores = TenantStores(StoreInPlace(folder))
         self.check = StalenessCheck(self.resources, self.jobs)
         self._indexers: dict[str, Indexer] = {}
 
