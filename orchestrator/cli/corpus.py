@@ -81,9 +81,8 @@ def _tell_stale(last: Progress | None, *, dry_run: bool) -> None:
         answers = f"up to {counted(last.stale if last else 0, 'kept answer')} would be stale"
         streams.note(f"nothing was put in; {answers}, besides those that new documents would touch")
     elif last is not None and last.stale:
-        streams.note(
-            f"{counted(last.stale, 'kept answer')} stale by it: `ramify jobs --stale`, `ramify refresh --stale`"
-        )
+        answers = counted(last.stale, "kept answer")
+        streams.note(f"it made {answers} stale: `ramify jobs --stale`, `ramify refresh --stale`")
 
 
 def _watched(paths: list[Path], *, poll: bool) -> AbstractContextManager[FolderWatch | None]:

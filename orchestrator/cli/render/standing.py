@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from rich.console import Group, RenderableType
 from rich.table import Table
+from rich.text import Text
 
 from orchestrator.cli.text import columns, duration, pairs, plain, snippet, when
 from shared.models.standing import Notice, StandingQuestion, StandingStatus
@@ -65,6 +66,7 @@ def _notice(notice: Notice) -> Iterator[RenderableType]:
     yield plain(f"\n{when(notice.at)}  job {notice.job_id}, {notice.kind}", "dim")
     for mark, facts, style in (("+", notice.new, "green"), ("-", notice.gone, "red")):
         for fact in facts[:_MOST_FACTS]:
-            yield plain(f"{mark} ", style).append(snippet(fact.text, 160)).append(plain(f"  {fact.path}", "dim"))
+            line = Text(f"{mark} ", style).append(snippet(fact.text, 160))
+            yield line.append("  ").append(plain(fact.path, "dim"))
         if (more := len(facts) - _MOST_FACTS) > 0:
             yield plain(f"{mark} {more} more", style)
