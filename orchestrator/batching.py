@@ -13,7 +13,7 @@ from orchestrator.diagnosis.batch import with_waits
 from orchestrator.diagnosis.pace import batch_too_slow, job_too_slow
 from orchestrator.feeding import Feeding
 from orchestrator.intake import BatchLine, QuestionInput, Rejected, Submitted
-from orchestrator.places import Places
+from orchestrator.permits import Permits
 from orchestrator.retry import job_or_batch
 from shared.jobs import JobStore, State, reachable
 from shared.jobs.reader import readable
@@ -26,7 +26,7 @@ class Batching(Feeding):
     """Batches: opened, filled, closed, looked at and cancelled."""
 
     _batches: BatchIntake
-    _places: Places
+    _permits: Permits
     _jobs: JobStore
 
     @contextmanager
@@ -71,8 +71,8 @@ class Batching(Feeding):
         With an `idempotency_key` that was used before: the batch that was opened then, as it is by now.
         Raises: InputError.
         """
-        with reachable(self.settings), self._places.take() as place:
-            place.batch(batch_id := self._batches.open(budget, source, webhook, idempotency_key))
+        with reachable(self.settings), self._permits.take() as permit:
+            permit.batch(batch_id := self._batches.open(budget, source, webhook, idempotency_key))
         return batch_id
 
     def add_to_batch(self, batch_id: str, questions: Iterable[QuestionInput], **options: Any) -> Iterator[LineRecord]:

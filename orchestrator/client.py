@@ -25,7 +25,7 @@ from orchestrator.keeping import Keeping
 from orchestrator.local.state import connection
 from orchestrator.operating import Operator
 from orchestrator.outage import Outage
-from orchestrator.places import KeyPlaces, Places
+from orchestrator.permits import KeyPermits, Permits
 from orchestrator.records.replaying import Replaying, ReplayStarted, manifest_or_error, replay_stage
 from orchestrator.retry import Retrying, job_or_batch
 from orchestrator.searching import Searching
@@ -68,11 +68,11 @@ class Ramify(Batching, Keeping):
         self._jobs = JobStore(self._redis, self.settings)
         self._reader = JobReader(self._redis)
         self._submitter = Submitter(self._app, self._jobs)
-        self._bind(tenant, Places())
+        self._bind(tenant, Permits())
 
-    def _bind(self, tenant: str | None, places: Places) -> None:
-        self._places = places
-        self._ingesting = Ingesting(self._app, self._jobs, self._submitter, places)
+    def _bind(self, tenant: str | None, permits: Permits) -> None:
+        self._permits = permits
+        self._ingesting = Ingesting(self._app, self._jobs, self._submitter, permits)
         self.tenant = None if tenant is None else tenant_name(tenant)
         self._batches = BatchIntake(self._jobs, self._submitter, self.settings, self.tenant)
         self._searching = Searching(self._app, self.settings, self._run_job, self.tenant)
@@ -85,8 +85,8 @@ class Ramify(Batching, Keeping):
         Takes microseconds, and may be used from several threads. Raises: InputError for what is no name of a tenant.
         """
         bound = copy(self)
-        places = Places() if key_id is None or open_jobs is None else KeyPlaces(self._jobs, key_id, open_jobs)
-        bound._bind(tenant, places)  # noqa: SLF001 - a copy of this
+        permits = Permits() if key_id is None or open_jobs is None else KeyPermits(self._jobs, key_id, open_jobs)
+        bound._bind(tenant, permits)  # noqa: SLF001 - a copy of this
         return bound
 
     def __enter__(self) -> Self:
@@ -117,11 +117,11 @@ class Ramify(Batching, Keeping):
         Raises: InputError when the question or an option cannot be taken, LaneFullError when too many jobs wait.
         """
         request = self._submitter.checked(as_request(question, options, self.tenant))
-        with reachable(self.settings), self._places.take() as place:
+        with reachable(self.settings), self._permits.take() as permit:
             job_ids, full = self._submitter.submit([(new_id(), request)])
             if full:
                 raise full
-            place.job(job_ids[0])
+            permit.job(job_ids[0])
         return job_ids[0]
 
     def status(self, job_id: str) -> JobStatus:
@@ -267,13 +267,13 @@ class Ramify(Batching, Keeping):
         """
         stage, replaying = replay_stage(start), Replaying(self._app, self._jobs, self._submitter)
         if isinstance(of, Manifest):
-            with reachable(self.settings), self._places.take() as place:
+            with reachable(self.settings), self._permits.take() as permit:
                 made = replaying.file(of, stage, settings or {}, strategy, bound_tenant(self.tenant, None))
-                place.job(made.job_id)
+                permit.job(made.job_id)
                 return made
-        with self._own_job(of), self._places.take() as place:
+        with self._own_job(of), self._permits.take() as permit:
             made = replaying.job(of, stage, settings or {}, strategy)
-            place.job(made.job_id)
+            permit.job(made.job_id)
             return made
 
     @property

@@ -14,7 +14,7 @@ from celery import Celery
 from pydantic import Field
 
 from orchestrator.outage import Outage
-from orchestrator.places import Places
+from orchestrator.permits import Permits
 from orchestrator.submitting import Submitter
 from shared.connections.heartbeat import workers
 from shared.contract import Queue
@@ -79,8 +79,8 @@ class IngestOptions:
 class Ingesting:
     """Submits and follows the ingests of one client. Every method raises NotRunningError when Redis does not answer."""
 
-    def __init__(self, app: Celery, jobs: JobStore, submitter: Submitter, places: Places | None = None) -> None:
-        self.app, self.jobs, self._places = app, jobs, places or Places()
+    def __init__(self, app: Celery, jobs: JobStore, submitter: Submitter, permits: Permits | None = None) -> None:
+        self.app, self.jobs, self._permits = app, jobs, permits or Permits()
         self._submitter, self._reader = submitter, JobReader(jobs.client)
 
     def by_name(self) -> bool:
@@ -103,8 +103,8 @@ class Ingesting:
             question=named(sources), tenant=options.tenant, filters=Filters(namespace=options.namespace),
             deadline_s=deadline_s, ingest=ingest,
         )  # fmt: skip
-        with self._places.take() as place:
-            place.job(submit_ingest(self.jobs, self._submitter, job_id, request))
+        with self._permits.take() as permit:
+            permit.job(submit_ingest(self.jobs, self._submitter, job_id, request))
         return job_id
 
     def submit_paths(self, paths: Sequence[Path], options: IngestOptions, changed: Sequence[Path] = ()) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 from orchestrator.intake import QuestionInput, as_request
 from orchestrator.judging import judged_documents
-from orchestrator.places import Places
+from orchestrator.permits import Permits
 from orchestrator.refresh import Refreshing
 from orchestrator.retry import Retried, Retrying, checked_changes, job_or_batch
 from orchestrator.standing.questions import StandingQuestions
@@ -46,7 +46,7 @@ class Keeping(ABC):
     def status(self, job_id: str) -> JobStatus:
         """How far a job is."""
 
-    _places: Places
+    _permits: Permits
 
     def retry(
         self,
@@ -69,8 +69,8 @@ class Keeping(ABC):
         given = {"deadline_s": deadline_s, "queue_limit_s": queue_limit_s, "on_outage": outage}
         again = Again.DEGRADED if degraded else Again.MISSING
         retrying = Retrying(self._jobs, self._submitter, checked_changes(given), again)
-        with reachable(self.settings), self._places.take() as place:
-            return place.of(job_or_batch(id_, retrying.job, retrying.batch, self._scope))
+        with reachable(self.settings), self._permits.take() as permit:
+            return permit.of(job_or_batch(id_, retrying.job, retrying.batch, self._scope))
 
     def refresh(self, id_: str) -> Retried:
         """Run again, under a new id, what changed documents have touched of an answer, or of the answers of a batch.
@@ -78,13 +78,13 @@ class Keeping(ABC):
         Raises: NotFoundError, InputError where nothing is stale or all is refreshed already, LaneFullError.
         """
         refreshing = Refreshing(self._jobs, self._submitter)
-        with reachable(self.settings), self._places.take() as place:
-            return place.of(job_or_batch(id_, refreshing.job, refreshing.batch, self._scope))
+        with reachable(self.settings), self._permits.take() as permit:
+            return permit.of(job_or_batch(id_, refreshing.job, refreshing.batch, self._scope))
 
     def refresh_stale(self, *, tenant: str | None = None) -> Retried:
         """The same of all stale answers of a tenant, as a new batch. Raises: InputError, LaneFullError."""
-        with reachable(self.settings), self._places.take() as place:
-            return place.of(Refreshing(self._jobs, self._submitter).of_tenant(bound_tenant(self.tenant, tenant)))
+        with reachable(self.settings), self._permits.take() as permit:
+            return permit.of(Refreshing(self._jobs, self._submitter).of_tenant(bound_tenant(self.tenant, tenant)))
 
     @property
     def standing(self) -> StandingQuestions:

@@ -17,7 +17,7 @@ from pydantic import Field, SecretStr
 from redis import Redis
 
 from orchestrator.access.caller import Scope
-from orchestrator.places import PLACES
+from orchestrator.permits import PERMITS
 from shared.connections.clock import ServerClock
 from shared.connections.key_types import declare
 from shared.errors import InputError, NotFoundError, RamifyError, TooManyRequestsError, UnknownCallerError
@@ -48,7 +48,7 @@ class AccessKeys:
     index = f"{PREFIX}:keys"  # sorted set: key id -> when it was made
     key = f"{PREFIX}:key:"  # + key id: hash: digest of the secret, tenant, scopes, limits, times, name
     rate = f"{PREFIX}:key_rate:"  # + key id: when the next request would come at the key's steady rate (ms)
-    places = PLACES  # + key id: see there
+    permits = PERMITS  # + key id: see there
     login = f"{PREFIX}:login:"  # + digest of a cookie: hash: key id and CSRF token of a login of the page
 
 

@@ -12,7 +12,7 @@ from pydantic import SecretStr
 
 from orchestrator.access.caller import Scope
 from orchestrator.access.keys import KeyStore, NewKey
-from orchestrator.places import KeyPlaces
+from orchestrator.permits import KeyPermits
 from shared.errors import InputError, NotFoundError, TooManyRequestsError, UnknownCallerError
 from shared.jobs import JobStore
 from shared.jobs.keys import ACTIVE, BatchKeys
@@ -142,31 +142,31 @@ def made(store: KeyStore) -> NewKey:
 
 
 def test_a_key_has_so_many_open_jobs_and_batches(client: redis.Redis, settings: Settings, made: NewKey) -> None:
-    places = KeyPlaces(JobStore(client, settings), made.key.id, 2)
-    with places.take() as place:
+    permits = KeyPermits(JobStore(client, settings), made.key.id, 2)
+    with permits.take() as permit:
         client.zadd(ACTIVE, {"job": 1})
-        place.job("job")
-    with places.take() as place:
+        permit.job("job")
+    with permits.take() as permit:
         client.hset(BatchKeys("batch").batch, mapping={"open": 3})
-        place.batch("batch")
-    with pytest.raises(TooManyRequestsError), places.take():
+        permit.batch("batch")
+    with pytest.raises(TooManyRequestsError), permits.take():
         pass
     client.zrem(ACTIVE, "job")
-    with places.take() as place:
+    with permits.take() as permit:
         client.zadd(ACTIVE, {"job": 1})
-        place.job("job")
+        permit.job("job")
     client.hset(BatchKeys("batch").batch, mapping={"open": 0})
-    with pytest.raises(TooManyRequestsError), places.take():
+    with pytest.raises(TooManyRequestsError), permits.take():
         pass  # it may get more lines
     client.hset(BatchKeys("batch").batch, mapping={"closed_at": 1})
-    with places.take():
+    with permits.take():
         pass
 
 
-def test_a_place_whose_job_was_refused_is_free_again(client: redis.Redis, settings: Settings, made: NewKey) -> None:
-    places = KeyPlaces(JobStore(client, settings), made.key.id, 1)
+def test_a_permit_whose_job_was_refused_is_free_again(client: redis.Redis, settings: Settings, made: NewKey) -> None:
+    permits = KeyPermits(JobStore(client, settings), made.key.id, 1)
     for _ in range(3):
-        with pytest.raises(ValueError), places.take():
+        with pytest.raises(ValueError), permits.take():
             raise ValueError
-    with places.take(), pytest.raises(TooManyRequestsError), places.take():
+    with permits.take(), pytest.raises(TooManyRequestsError), permits.take():
         pass

@@ -1,6 +1,6 @@
-"""How many jobs a caller may have open: a place is taken before a job is made, so the limit holds between processes.
+"""How many jobs a caller may have open: a permit is taken before a job is made, so the limit holds between processes.
 
-An open batch has one place, however many lines it has: its jobs wait in the admission queue of the tenant.
+An open batch has one permit, however many lines it has: its jobs wait in the admission queue of the tenant.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from shared.jobs.keys import ACTIVE, PREFIX, BatchKeys
 from shared.jobs.scripts import Scripts
 
 #: + key id: sorted set: its open jobs and batches -> since when.
-PLACES = f"{PREFIX}:key_jobs:"
-declare({f"{PLACES}*": "zset"})
+PERMITS = f"{PREFIX}:key_jobs:"
+declare({f"{PERMITS}*": "zset"})
 _TAKING, _BATCH = "taking:", "batch:"
-#: Seconds for which a place is held whose job is not known yet: the process that took it may have died.
+#: Seconds for which a permit is held whose job is not known yet: the process that took it may have died.
 _TAKING_S = 60
 _RETRY_S = 5.0
 
@@ -37,8 +37,8 @@ class JobOrBatch(Protocol):
 Made = TypeVar("Made", bound=JobOrBatch)
 
 
-class Place:
-    """A place that was taken: `job` or `batch` says for what."""
+class Permit:
+    """A permit that was taken: `job` or `batch` says for what."""
 
     def __init__(self) -> None:
         self.name = ""
@@ -58,39 +58,39 @@ class Place:
         return made
 
 
-class Places:
+class Permits:
     """As many as one likes: those of a caller without a key."""
 
     @contextmanager
-    def take(self) -> Iterator[Place]:
-        """A place for a job or batch that the block makes."""
-        yield Place()
+    def take(self) -> Iterator[Permit]:
+        """A permit for a job or batch that the block makes."""
+        yield Permit()
 
 
-class KeyPlaces(Places):
-    """`most` places, of the API key `key_id`. May raise redis.exceptions.RedisError."""
+class KeyPermits(Permits):
+    """`most` permits, of the API key `key_id`. May raise redis.exceptions.RedisError."""
 
     def __init__(self, jobs: JobStore, key_id: str, most: int) -> None:
-        self._jobs, self._key, self._most = jobs, PLACES + key_id, most
+        self._jobs, self._key, self._most = jobs, PERMITS + key_id, most
 
     @contextmanager
-    def take(self) -> Iterator[Place]:
-        """A place for a job or batch that the block makes; given back where it makes none.
+    def take(self) -> Iterator[Permit]:
+        """A permit for a job or batch that the block makes; given back where it makes none.
 
         Raises: TooManyRequestsError when all are taken.
         """
-        now, taking, place = self._jobs.clock.now(), f"{_TAKING}{secrets.token_hex(8)}", Place()
+        now, taking, permit = self._jobs.clock.now(), f"{_TAKING}{secrets.token_hex(8)}", Permit()
         around = BatchKeys("|").batch.split("|")
         ttl = self._jobs.settings.jobs.ttl_s
         args = [f"{now:.3f}", ttl, self._most, taking, _TAKING, _TAKING_S, _BATCH, *around]
-        if not Scripts(self._jobs.client)("take_place", [self._key, ACTIVE], args):
+        if not Scripts(self._jobs.client)("take_permit", [self._key, ACTIVE], args):
             raise TooManyRequestsError(f"this key has {self._most:,} open jobs and batches, its limit: wait", _RETRY_S)
         try:
-            yield place
+            yield permit
         finally:
             with self._jobs.client.pipeline(transaction=True) as pipe:
                 pipe.zrem(self._key, taking)
-                if place.name:
-                    pipe.zadd(self._key, {place.name: now})
+                if permit.name:
+                    pipe.zadd(self._key, {permit.name: now})
                     pipe.expire(self._key, ttl)
                 pipe.execute()
