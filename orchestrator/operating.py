@@ -31,7 +31,7 @@ class TenantShare(Model):
     under_way: int = 0
 
 
-class LaneState(Model):
+class LaneLoad(Model):
     """One lane: jobs that wait and that are under way, of at most `room` and `window`, and by tenant.
 
     `ends_per_s`: how many jobs a second end at the present pace; None while nobody knows.
@@ -103,12 +103,12 @@ class Operator:
     def __init__(self, app: Celery, jobs: JobStore) -> None:
         self._app, self._jobs, self._redis = app, jobs, jobs.client
 
-    def lanes(self) -> tuple[LaneState, ...]:
+    def lanes(self) -> tuple[LaneLoad, ...]:
         """Every lane, interactive first."""
         with reachable(self._jobs.settings):
             return tuple(self._lane(lane) for lane in Lane)
 
-    def _lane(self, lane: Lane) -> LaneState:
+    def _lane(self, lane: Lane) -> LaneLoad:
         keys = AdmissionKeys(lane.value)
         with self._redis.pipeline(transaction=False) as pipe:
             pipe.lrange(keys.ring, 0, -1)
@@ -123,7 +123,7 @@ class Operator:
             for tenant in tenants:
                 pipe.zcard(keys.waiting + tenant)
             shares = zip(tenants, pipe.execute(), strict=True)
-        return LaneState(
+        return LaneLoad(
             lane=lane.value,
             waiting=waiting,
             room=self._jobs.admission.capacity(lane)[0],

@@ -1,4 +1,4 @@
-"""Batches: listed, and told line by line: what became of each, what it cost, and its answer."""
+"""BatchList: listed, and told line by line: what became of each, what it cost, and its answer."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class BatchesInput(Model):
     limit: Limit = Field(default=20, description="how many")
 
 
-class Batches(Model):
-    """Batches with their accounts, newest first."""
+class BatchList(Model):
+    """BatchList with their accounts, newest first."""
 
     batches: tuple[BatchStatus, ...]
 
@@ -62,8 +62,8 @@ def wanted(lines: Iterable[LineReport], states: Collection[str]) -> Iterator[Lin
             yield line
 
 
-def _batches(client: Ramify, given: BatchesInput) -> Batches:
-    return Batches(batches=tuple(client.batches(given.limit)))
+def _batches(client: Ramify, given: BatchesInput) -> BatchList:
+    return BatchList(batches=tuple(client.batches(given.limit)))
 
 
 def _report(client: Ramify, given: ReportInput) -> Iterator[LineReport]:
@@ -80,7 +80,9 @@ def _results(client: Ramify, given: BatchId) -> Iterator[AnsweredLine]:
 
 
 OPERATIONS: tuple[Operation[Any], ...] = (
-    Operation("batches", BatchesInput, Batches, _batches, command="batches", routes=(HttpRoute("GET", "/v1/batches"),)),
+    Operation(
+        "batches", BatchesInput, BatchList, _batches, command="batches", routes=(HttpRoute("GET", "/v1/batches"),)
+    ),
     Operation(
         "batch_report", ReportInput, LineReport, _report, command="batch report", rows=True,
         routes=(HttpRoute("GET", "/v1/batches/{id}/report"),),

@@ -9,7 +9,7 @@ from pydantic import Field
 from orchestrator.access.caller import Scope
 from orchestrator.client import Ramify
 from orchestrator.dead_letters import Replayed
-from orchestrator.operating import CacheState, LaneState, PoolState, Stats
+from orchestrator.operating import CacheState, LaneLoad, PoolState, Stats
 from orchestrator.operations.jobs import Limit, Nothing
 from orchestrator.operations.operation import HttpRoute, Operation
 from shared.errors import NotFoundError
@@ -23,7 +23,7 @@ DeadLetterName = Annotated[str, Field(min_length=1, max_length=400)]
 class Lanes(Model):
     """All lanes."""
 
-    lanes: tuple[LaneState, ...]
+    lanes: tuple[LaneLoad, ...]
 
 
 class Pools(Model):

@@ -8,14 +8,14 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from orchestrator.cli.text import columns, pairs
-from orchestrator.operating import LaneState, PoolState, Stats
+from orchestrator.operating import LaneLoad, PoolState, Stats
 from shared.providers.gates.gate import time_of_day
 from shared.providers.gates.state import GateState
 
 
 def draw_pools(
     pools: Iterable[PoolState],
-    lanes: Iterable[LaneState],
+    lanes: Iterable[LaneLoad],
     gates: Iterable[GateState],
     stats: Stats,
     addresses: Mapping[str, str],
@@ -49,7 +49,7 @@ def _pools(pools: Iterable[PoolState]) -> RenderableType:
     return table
 
 
-def _lanes(lanes: Iterable[LaneState]) -> RenderableType:
+def _lanes(lanes: Iterable[LaneLoad]) -> RenderableType:
     table = columns("lane", "waiting", "under way", "ends", "tenants", right=("waiting", "under way", "ends"))
     for lane in lanes:
         pace = f"{lane.ends_per_s:.2g} a second" if lane.ends_per_s else ""
