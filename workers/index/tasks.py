@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from functools import cache
 from threading import Lock
+from typing import Any
 
 from shared.contract import TaskName
 from shared.tasks.task_run import fail_job, remote
+from shared.tenants import tenant_name
 from workers.app import app, registry
 from workers.index.item_tasks import ItemTasks
 from workers.index.pipeline import Indexer
@@ -44,9 +46,9 @@ _tasks = ItemTasks(app, registry.settings.chunking, indexer_of, staleness)
 
 
 @remote(app, TaskName.INDEX_CHECK)
-def index_check(tenant: str) -> None:
+def index_check(raw: dict[str, Any]) -> None:
     """Hold a tenant's answers that were under way when documents changed against these."""
-    staleness().run_late(tenant)
+    staleness().run_late(tenant_name(str(raw.get("tenant"))))
 
 
 index_documents = registry(TaskName.INDEX_DOCUMENTS, _tasks.failed, _tasks.about_document)(_tasks.documents)

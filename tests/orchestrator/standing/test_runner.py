@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import sys
 from collections.abc import Iterator
@@ -23,6 +24,7 @@ from shared.jobs.keys import StandingKeys, WebhookKeys
 from shared.models.standing import NotifyBy, RunKind, StandingState
 from shared.models.webhook import WebhookEvent
 from shared.settings import Settings
+from shared.tasks import message_faults
 from shared.tasks.app import make_app
 from tests.fakes.kept_answers import KeptAnswers
 
@@ -278,3 +280,18 @@ def test_a_notice_is_sent_to_the_url_of_its_question_and_to_endpoints_that_want_
     body = json.loads(client.hget(WebhookKeys.delivery + found[0].id, "body"))
     assert (body["data"]["standing_id"], body["data"]["new"]) == (found[0].subject.partition(" ")[0], 1)
     assert not {"question", "text", "seal"} & set(json.dumps(body["data"]).split('"'))
+
+
+def test_what_ended_behind_a_check_is_asked_for_with_a_message_that_the_index_pool_takes(standing: Standing) -> None:
+    client = standing.kept.jobs.client
+    walked = standing.kept.begin(QUESTION)
+    standing.kept.put(pump=NEWER)
+    standing.runner.run()
+    assert client.llen("index") == 0, "it is under way"
+    standing.kept.end(walked)
+    standing.runner._late_at = -1e9
+    standing.runner.run()
+    message, fault = message_faults.read_message(client.rpop("index"))
+    body = base64.b64decode(message["body"])
+    assert (fault, message["headers"]["task"]) == ("", "index.check")
+    assert (json.loads(body)[0], message_faults.task_fault(message["headers"], body)) == ([{"tenant": "default"}], "")
