@@ -16,7 +16,7 @@ from pydantic import SecretStr
 from redis import Redis
 
 from shared.connections.clock import ServerClock
-from shared.errors import IngestUnderWayError, InputError, RamifyError
+from shared.errors import ConflictError, IngestUnderWayError, RamifyError
 from shared.jobs import codec
 from shared.jobs.codec import text
 from shared.jobs.fields import Fields, stored
@@ -213,13 +213,13 @@ class Ingests:
     def again(self, job_id: str, old: str, request: JobRequest) -> JobRequest:
         """The request of a job that tries `old` again: its files are walked anew, or what was handed over and not done.
 
-        Raises: InputError where nothing of that is left, or another ingest is at the files; RamifyError without a key.
+        Raises: ConflictError where nothing of that is left, or another ingest is at the files; RamifyError without a key.
         """
         ingest = request.ingest
         if ingest is not None and ingest.by is HandedOver.DOCUMENTS:
             if not self._client.exists(IngestKeys(old).inbox):
                 fix = "all that its client had handed over was done: run the ingest, or push the documents, again"
-                raise InputError("job id", old, fix)
+                raise ConflictError("job id", old, fix)
             return request.model_copy(update={"ingest": ingest.model_copy(update={"prune": False})})
         self.claim_roots(job_id, request)
         return self.sealed(job_id, request)
