@@ -12,6 +12,7 @@ from shared.errors import shown
 from shared.language import alternatives, derived, languages, query_sentence, reader_sentence
 from shared.language.names import names_of
 from shared.language.routing import asks
+from shared.language.subjects import subject_or_all
 from shared.language.text import HAN, fold, has_cjk, is_han, question_key, terms
 from shared.models.base import Model
 from shared.models.request import ChatMessage, Session
@@ -272,7 +273,7 @@ def topic_of(session: Session, question: str) -> str:
     found: list[str] = []
     for message in reversed(_said(session, question)):
         if message.role == "user":
-            found += content_words(message.content)
+            found += content_words(subject_or_all(message.content))
             if _stands(message):
                 break
     found = found or content_words(session.summary)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 
@@ -22,6 +23,13 @@ PART_CHARS, OVERLAP_CHARS = 6_000, 2_000
 #: one that the passage has nearly word for word is not.
 _SEVERAL, _STATEMENT, _WHOLE = 2, 3, 0.9
 CLAUSE_KINDS = frozenset({"number", "name", "roles", "opposed", "changed"})
+
+
+_MARK = r"\[\d{1,3}(?:[,;] ?\d{1,3})*\]"
+#: Apart from the word before them, or at the end of a clause or a sentence.
+_SOURCES = re.compile(
+    rf"(?<=[^\s\[(])[ \t](?:{_MARK})++|(?:{_MARK})++(?=[.,;:!?。，；：！？\s]*$|[.,;:!?。，；：！？]\s)"
+)
 
 
 class Verdict(StrEnum):
@@ -51,7 +59,11 @@ class ClaimVerdict(Model):
 
 
 def judge(claim: str, passages: Sequence[str]) -> ClaimVerdict:
-    """Whether one of the `passages` says what `claim` says; of those that do not, the one that comes nearest."""
+    """Whether one of the `passages` says what `claim` says; of those that do not, the one that comes nearest.
+
+    Numbers of sources in it, such as " [1]", are no part of the claim.
+    """
+    claim = _SOURCES.sub("", claim)
     said = tokens_of(claim[:MAX_CLAIM_CHARS])
     if len(claim) > MAX_CLAIM_CHARS or len(said.tokens) > MAX_CLAIM_TOKENS:
         reason = f"it has more than {MAX_CLAIM_TOKENS} words: it was not read"

@@ -168,7 +168,7 @@ class AnswerTable(Model):
     def open_subject(self, question: str) -> str:
         """Of whom or what a question (as it was asked) wants to know anything that there is; "" for another one."""
         found = (pattern.search(question.strip()) for pattern in self._open)
-        return next((one[1].strip() for one in found if one), "")
+        return next((one[1].strip(" .") for one in found if one), "")
 
     def exemplified(self, question: str) -> str:
         """What code that answers the question (as in `kind`) shows the use of; "" for a question that asks for none."""

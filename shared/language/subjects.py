@@ -1,10 +1,10 @@
-"""The subject of a mail without the marks that replies and lists put before it."""
+"""What a text is about: a mail's subject without the marks of replies and lists, and that of an open question."""
 
 from __future__ import annotations
 
 import re
 
-from shared.language import derived, languages
+from shared.language import derived, languages, question_language
 
 
 def thread_of(subject: str) -> str:
@@ -17,3 +17,8 @@ def _marks() -> re.Pattern[str]:
     words = "|".join(word for language in languages() for word in language.lists.phrases.get("mail_reply", ()))
     mark = rf"\s*+(?:{words})\s*+(?:\[\d+\])?+\s*+[:\uff1a]"
     return re.compile(rf"(?:{mark}|\s*+\[[^\]]{{1,40}}\])++\s*+", re.IGNORECASE)
+
+
+def subject_or_all(question: str) -> str:
+    """Of whom or what a question wants to know anything that there is; of any other question all."""
+    return (question_language(question) or languages()[0]).answers.open_subject(question) or question

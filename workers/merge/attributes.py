@@ -10,8 +10,9 @@ from collections.abc import Set as AbstractSet
 from shared.language import Language, derived, languages, question_language
 from shared.language.answers import AnswerKind
 from shared.language.names import names_of
+from shared.language.subjects import subject_or_all
 from shared.language.text import CJK, days_in, has_cjk, month_number, narrowed, term_set, terms
-from workers.merge.evidence import AskedFor, Pages, label_of, own_part, points_back, subject_or_all, without_days
+from workers.merge.evidence import AskedFor, Pages, label_of, own_part, points_back, without_days
 from workers.merge.identifiers import identifiers
 from workers.merge.pieces import QuotableSentence
 

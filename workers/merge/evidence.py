@@ -104,11 +104,6 @@ def _regarding() -> list[re.Pattern[str]]:
     return [re.compile(re.escape(one).replace(re.escape("{}"), "(.+)"), re.DOTALL) for one in templates]
 
 
-def subject_or_all(question: str) -> str:
-    """Of whom or what a question wants to know anything that there is; of any other question all."""
-    return (question_language(question) or languages()[0]).answers.open_subject(question) or question
-
-
 def asked_parts(question: str) -> list[str]:
     """The parts of a question that asks several things, each with its own kind of answer; else empty."""
     return (question_language(question) or languages()[0]).answers.parts_of(question)

@@ -100,6 +100,13 @@ def test_given_a_follow_up_when_read_then_it_gets_the_topic_of_the_conversation(
     assert all(any(word in query.query for word in wanted) for query in found.queries[1:])
 
 
+def test_given_an_open_question_before_it_when_a_follow_up_is_read_then_its_words_are_no_topic():
+    session = Session(messages=[{"role": "user", "content": "Tell me about the lighthouse of Tarnholm"}])
+    found = intent_by_rules("Who is its keeper?", session)
+    assert "Tell" not in found.standalone
+    assert "lighthouse Tarnholm" in found.standalone
+
+
 LISTED = Session(
     messages=[
         {"role": "user", "content": "What ways are there to persist Redis?"},

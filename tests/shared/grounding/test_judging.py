@@ -41,6 +41,14 @@ def test_given_several_passages_when_judged_then_the_one_that_says_it_is_named()
     assert (found.verdict, found.kind, found.passage) == (Verdict.SUPPORTED, "quote", 2)
 
 
+@pytest.mark.parametrize("marks", [" [1].", ".[1][2]", " [1, 2].", "[12]."])
+def test_given_numbers_of_sources_when_judged_then_they_are_no_part_of_the_claim(marks: str) -> None:
+    passage = "Edda Voss built the pump in 1931."
+    assert judge(f"Edda Voss built the pump in 1931{marks}", [passage]).kind == "quote"
+    assert judge(f"Edda Voss built the pump in 1932{marks}", [passage]).kind == "number"
+    assert judge("Edda Voss built pumps[7] in 1931.", [passage.replace("the pump", "pumps[8]")]).kind == "number"
+
+
 def test_given_no_passage_when_judged_then_only_what_states_nothing_stands() -> None:
     assert judge("The relay stores events.", []).verdict is Verdict.UNSUPPORTED
     assert judge("And so it is.", []).kind == "no claim"

@@ -98,6 +98,7 @@ def test_given_an_attribute_that_no_passage_has_then_that_is_said_before_the_nea
         ("2025年谷雨茶多少钱一斤？", "2025年谷雨茶每斤 460 元。"),
         ("干燥室进水损失了多少钱？", "干燥室进水，损失约八万三千元。"),
         ("主从切换演练上一次是哪天？", "主从切换演练已经举行过：2026-01-21、2026-07-15。"),
+        ("How many days is the leave policy of Quillmere?", "The leave policy of Quillmere is 31 days."),
         ("What do we know about the Yamadur depot?", "The Yamadur depot was rated at 4421 bar."),
         ("Tell me more about Okapi", "Okapi ran out of disk on node7."),
         ("What happened to Okapi on node7?", "Okapi ran out of disk on node7."),
