@@ -21,7 +21,7 @@ FAILED = "leaf_failed"
 _OF_NODE = ("query", "facet", "depends_on", "asked", "strategy", "kinds")
 #: Of a route what makes it another way to answer.
 _OF_ROUTE = ("type", "hops", "row", "planner", "strategy", "aggregator")
-_NUMBER = re.compile(r"\s*\[\d{1,9}\](?!\()")
+_NUMBER = re.compile(r"(?<!\s)\s*+\[\d{1,9}\](?!\()")
 _ROW_NUMBER = re.compile(r"^\|\s*\d+\s*\|")
 _RANK = "_rank"
 #: Scores that differ by less are the same: they are recorded with six digits.

@@ -1,24 +1,30 @@
-"""The words of the page: one catalogue a language, chosen by the visitor or by what the browser asks for. Pure."""
+"""The words of the page: `page.toml` of each language, chosen by the visitor or by what the browser asks for. Pure."""
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from functools import cache
-from importlib import resources
 from typing import Any
 
-#: Code of a language -> its own name.
-LANGUAGES = {"en": "English", "zh": "中文"}
-DEFAULT = "en"
+from shared.language import languages
+from shared.language.tables import toml
+
 _FOR_SCRIPTS = frozenset({"js", "state", "leaf", "facet"})
 
 
 @cache
 def catalogue(language: str) -> Mapping[str, str]:
-    """All texts of a language by "section.key"."""
-    raw = resources.files(__package__).joinpath(f"words/{language}.toml").read_text("utf-8")
-    return {f"{section}.{key}": text for section, keys in tomllib.loads(raw).items() for key, text in keys.items()}
+    """All texts of a language by "section.key"; empty where its folder has no page.toml."""
+    try:
+        sections = toml(language, "page")
+    except FileNotFoundError:
+        return {}
+    return {f"{section}.{key}": text for section, keys in sections.items() for key, text in keys.items()}
+
+
+#: Code of a language that the page speaks -> its own name.
+LANGUAGES = {one.code: texts["page.language"] for one in languages() if (texts := catalogue(one.code))}
+DEFAULT = next(iter(LANGUAGES))
 
 
 class Words:
