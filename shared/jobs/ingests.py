@@ -213,7 +213,7 @@ class Ingests:
     def again(self, job_id: str, old: str, request: JobRequest) -> JobRequest:
         """The request of a job that tries `old` again: its files are walked anew, or what was handed over and not done.
 
-        Raises: ConflictError where nothing of that is left, or another ingest is at the files; RamifyError without a key.
+        Raises: ConflictError where nothing of it is left, or another ingest is at the files; RamifyError without a key.
         """
         ingest = request.ingest
         if ingest is not None and ingest.by is HandedOver.DOCUMENTS:
