@@ -2,7 +2,8 @@
 
 Run: pytest -m benchmark -s tests/benchmarks/bench_standing.py
 Half of the corpus is there at first, the other half comes in steps. At each step all questions are asked anew as well:
-what these answers cite for the first time is what can be announced. RAMIFY_TEST_QUESTIONS (25), RAMIFY_TEST_STEPS (40).
+what these answers cite for the first time is what can be announced. RAMIFY_TEST_QUESTIONS (25), RAMIFY_TEST_STEPS (40),
+RAMIFY_TEST_RANKS (as `standing.ranks`).
 """
 
 from __future__ import annotations
@@ -20,11 +21,13 @@ from orchestrator.client import Ramify
 from orchestrator.evaluation.dataset import Dataset, load_dataset, objects
 from orchestrator.standing.facts import changed, facts_of
 from shared.models.standing import CitedFact
+from shared.settings.standing import StandingSettings
 from tests.acceptance.conftest import launched
 from tests.benchmarks.bench_binding import SHARED
 
 NAME = os.environ.get("RAMIFY_TEST_SET", "hotpotqa")
 QUESTIONS, STEPS = (int(os.environ.get(f"RAMIFY_TEST_{one}", n)) for one, n in (("QUESTIONS", "25"), ("STEPS", "40")))
+RANKS = int(os.environ.get("RAMIFY_TEST_RANKS", StandingSettings().ranks))
 RECALL_AT_LEAST, FALSE_AT_MOST, JOBS_AT_MOST = 0.95, 0.10, 0.20
 
 pytestmark = [
@@ -36,7 +39,7 @@ pytestmark = [
 
 @pytest.fixture
 def client(tmp_path: Path) -> Iterator[Ramify]:
-    free = {"at_once": 100, "jobs_per_hour": 1_000_000, "sample": 0.02}
+    free = {"at_once": 100, "jobs_per_hour": 1_000_000, "sample": 0.02, "ranks": RANKS}
     yield from launched(tmp_path / "data", standing=free)
 
 

@@ -11,15 +11,18 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Lock
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from pydantic import ValidationError
 from qdrant_client import models
 
 from shared.errors import RamifyError
 from shared.jobs import JobStore
+from shared.jobs.keys import StandingKeys
 from shared.jobs.stale import StaleAnswers
 from shared.models import DocumentOutcome
 from shared.models.stale import StaleBy, StaleCheck, StaleMark
+from shared.models.standing import StandingState
 from shared.store import ChunkStore
 from shared.store.schema import DOCUMENT, READ_BATCH, equals, of_documents, sliced
 from workers.search.resources import SearchResources
@@ -170,11 +173,24 @@ class StalenessCheck:
         chunks = NewChunks.of({doc_id: new.changed[doc_id].fresh for doc_id in now.paths})
         scored = EnteringChunks(self._resources, tools, chunks, new.ends_at)
         try:
-            for leaf, ranks in scored.of([leaf for _, leaf in leaves.values()]):
+            standing = self._standing_answers()
+            searched = frozenset(key for key, (basis, _) in leaves.items() if basis.job_id in standing)
+            for leaf, ranks in scored.of([leaf for _, leaf in leaves.values()], searched):
                 touched.add_entering(leaves[id(leaf)][0], leaf, ranks)
         except RamifyError as error:
             log.warning("new chunks could not be scored against kept answers: %s", error)
         return frozenset(leaves[id(leaf)][0].job_id for leaf in scored.left)
+
+    def _standing_answers(self) -> frozenset[str]:
+        """The answers of standing questions: somebody waits to be told, so they are looked at more closely."""
+        rows: Any = self._jobs.client.hvals(StandingKeys.states)
+        found = set[str]()
+        for raw in rows:
+            try:
+                found.add(StandingState.model_validate_json(raw).answer or "")
+            except ValidationError:
+                continue
+        return frozenset(found)
 
     def _write(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from qdrant_client import models
@@ -30,6 +30,7 @@ _FEW = 200
 _AT_ONCE = 64
 _LEAF_S = 10.0
 _ARMS = {"lexical", "dense", "trigram"}
+_REACHES_ON = {"hops", "edges", "neighbours", "hierarchy"}
 
 
 @dataclass(frozen=True)
@@ -69,14 +70,18 @@ class EnteringChunks:
         #: Leaves that there was no time for.
         self.left = list[LeafBasis]()
 
-    def of(self, leaves: Sequence[LeafBasis]) -> Iterator[tuple[LeafBasis, dict[str, int]]]:
+    def of(
+        self, leaves: Sequence[LeafBasis], searched: Collection[int] = ()
+    ) -> Iterator[tuple[LeafBasis, dict[str, int]]]:
         """The leaves that would keep a chunk which they did not, with the documents of these chunks and their ranks.
 
         Where a model reranks, which is not asked here: those whose candidates such a chunk would be among, as rank 1.
+        `searched`: by `id`, leaves that are searched again even where no new chunk is near their query, if their
+        strategy reaches passages over others.
         """
         for some in sliced(leaves, _AT_ONCE):
             for leaf, near in zip(some, self._near(some), strict=True):
-                if not near:
+                if not near and not (id(leaf) in searched and self._reranker is not None and self._reaches_on(leaf)):
                     continue
                 if time.monotonic() >= self._ends_at:
                     self.left.append(leaf)
@@ -95,6 +100,10 @@ class EnteringChunks:
             frozenset(hit.doc_id for arm in own for hit in boosted(next(found), arm) if _is_near(leaf, arm, hit))
             for leaf, own in zip(leaves, arms, strict=True)
         ]
+
+    def _reaches_on(self, leaf: LeafBasis) -> bool:
+        """Whether its strategy finds passages over the names, links or places of others."""
+        return any(stage.stage in _REACHES_ON for stage in self._tools.settings.stages_of(leaf.query.strategy))
 
     def _arms(self, leaf: LeafBasis) -> Iterator[SearchArm]:
         """Those of its strategy, for each of its wordings; keywords where that has none before its first search."""

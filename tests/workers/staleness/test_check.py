@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import redis
 
-from shared.jobs.keys import JobKeys, changed_documents, late_answers, stale_answers
+from shared.jobs.keys import JobKeys, StandingKeys, changed_documents, late_answers, stale_answers
+from shared.models import Hit
+from shared.models.standing import StandingState
 from shared.settings import Settings
 from tests.fakes.kept_answers import KeptAnswers
+from workers.staleness import entering
+from workers.staleness.basis import LeafBasis
 
 PUMP = "# Pump P-100\n\nThe pump P-100 delivers 40 litres a minute.\n"
 VALVE = "# Valve V-7\n\nThe valve V-7 opens at 5 bar.\n"
@@ -153,3 +158,21 @@ def test_what_there_was_no_time_for_is_checked_later_and_keeps_its_marks_until_t
     assert kept.stale_by(pump) == {"pump": "gone", "more": "new"}
     assert kept.stale.tenants_with_late() == []
     kept.close()
+
+
+def test_the_answer_of_a_standing_question_is_searched_again_whatever_is_new(
+    kept: KeptAnswers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    standing, other = (kept.ask(f"How much does the pump P-100 deliver, {n}?") for n in range(2))
+    kept.jobs.client.hset(StandingKeys.states, "sq_1", StandingState(answer=standing).model_dump_json())
+    searched = list[str]()
+    real = entering.found_now
+
+    def found_now(leaf: LeafBasis, *given: Any) -> tuple[Hit, ...]:
+        searched.append(leaf.query.text)
+        return real(leaf, *given)
+
+    monkeypatch.setattr(entering, "found_now", found_now)
+    kept.put(cats="# Cats\n\nCats sleep all day.\n")
+    assert searched == ["How much does the pump P-100 deliver, 0?"]
+    assert (kept.stale_by(standing), kept.stale_by(other)) == ({}, {})
