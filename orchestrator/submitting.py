@@ -23,7 +23,8 @@ from shared.models import JobRequest
 from shared.models.batch import LineRecord
 from shared.settings.strategies import named
 from shared.tasks.signatures import Dispatcher
-from shared.tracing.spans import Span, contents, of_job, span
+from shared.tracing.protocols import TraceSpan
+from shared.tracing.spans import contents, of_job, span
 
 Jobs = Sequence[tuple[str, JobRequest]]
 #: Seconds for which a lost connection to Redis is tried again: a submission is known by its id, so it happens once.
@@ -120,7 +121,7 @@ class Submitter:
             self._cancel_unconfirmed()
 
 
-def _traced(jobs: Jobs) -> AbstractContextManager[Span]:
+def _traced(jobs: Jobs) -> AbstractContextManager[TraceSpan]:
     """The span of a submission: of one job it is the first of its trace."""
     if len(jobs) != 1:
         return span("submit jobs", attributes={"ramify.jobs": len(jobs)})

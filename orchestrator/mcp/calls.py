@@ -22,7 +22,7 @@ from shared.settings.services import McpSettings
 T = TypeVar("T")
 
 
-class Calls:
+class DeskCalls:
     """Serves the requests of one desk. The client's methods wait for Redis and pools, so they run on threads."""
 
     def __init__(self, desk: Desk, settings: McpSettings) -> None:

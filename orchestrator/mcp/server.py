@@ -32,7 +32,7 @@ from mcp.types import (
 
 from orchestrator.access.caller import Scope
 from orchestrator.mcp import documents
-from orchestrator.mcp.calls import Calls
+from orchestrator.mcp.calls import DeskCalls
 from orchestrator.mcp.desk import Desk
 from orchestrator.mcp.texts import as_text
 from orchestrator.mcp.waiting import Step
@@ -68,7 +68,7 @@ class CorpusServer(MCPServer):
             subscriptions=False,
             log_level="WARNING",
         )
-        self._calls, self._own = Calls(desk, settings), settings
+        self._calls, self._own = DeskCalls(desk, settings), settings
 
     async def list_tools(self) -> list[Tool]:
         """The tools that the caller may call."""

@@ -34,7 +34,7 @@ _LOOKED_AT, _MOST_USELESS = 1_000, 100_000
 _NO_DEFAULTS = {"question", "idempotency_key", "plan", "subqueries", "typed"}
 
 
-class BatchTaken(Model):
+class PostedBatch(Model):
     """What was made of a posted batch. Of its `lines` each is `enqueued`, `known`, `duplicate`, `rejected` or `blank`.
 
     `entered_before`: lines that an earlier post with the same key had entered. `rejects`: the first of those that this
@@ -57,7 +57,7 @@ class BatchTaken(Model):
 class FullBatchError(BatchFullError):
     """As `BatchFullError`, with what was `taken`."""
 
-    def __init__(self, full: BatchFullError, taken: BatchTaken, *, key: bool) -> None:
+    def __init__(self, full: BatchFullError, taken: PostedBatch, *, key: bool) -> None:
         self.taken = taken
         last = full.lines[-1] if full.lines else taken.lines
         way = f"post it again with the same Idempotency-Key: it goes on behind line {last:,}"
@@ -65,7 +65,7 @@ class FullBatchError(BatchFullError):
         self.args = (f"{self}; {way}" if key else str(self),)
 
 
-class BatchOptions(Model):
+class PostedOptions(Model):
     """What holds for a whole batch: fields of each question that does not say otherwise, and what all may spend."""
 
     options: dict[str, Any] = Field(default_factory=dict, description="fields of a question, for each line")
@@ -109,16 +109,16 @@ class BatchPost:
     """One post of a batch. `key`: with the same one the same batch goes on."""
 
     client: Ramify
-    given: BatchOptions
+    given: PostedOptions
     key: str | None = None
     _rejects: list[Rejected] = field(default_factory=list)
     _refused: int = 0
 
-    def read(self, body: Readable) -> BatchTaken:
+    def read(self, body: Readable) -> PostedBatch:
         """Enter JSON Lines as they come. Raises: as `take`."""
         return self.take(bounded_lines(body))
 
-    def take(self, raw_lines: Iterable[bytes]) -> BatchTaken:
+    def take(self, raw_lines: Iterable[bytes]) -> PostedBatch:
         """Enter lines as they come.
 
         Whatever it raises before the end leaves an open batch with what was entered. Raises: InputError,
@@ -150,10 +150,10 @@ class BatchPost:
             rejected = Rejected(line=record.number, reason=record.reason or "", text=record.text or "")
             self._rejects.append(rejected)
 
-    def _taken(self, batch_id: str, before: int, warning: str | None = None) -> BatchTaken:
+    def _taken(self, batch_id: str, before: int, warning: str | None = None) -> PostedBatch:
         status = self.client.batch_status(batch_id)
         names = ("lines", "enqueued", "known", "duplicate", "rejected", "blank")
-        return BatchTaken(
+        return PostedBatch(
             batch_id=batch_id,
             **{name: getattr(status, name) for name in names},
             entered_before=before,

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from orchestrator.access.caller import Scope
 from orchestrator.client import Ramify
-from orchestrator.operations.batch_post import BatchOptions, BatchPost, BatchTaken
+from orchestrator.operations.batch_post import BatchPost, PostedBatch, PostedOptions
 from orchestrator.operations.jobs import Id
 from orchestrator.operations.operation import HttpRoute, Operation
 from shared.models import JobEvent
@@ -27,7 +27,7 @@ class EventsInput(Model):
     after: str = Field(default="", max_length=64, description="the id of the last event that is known")
 
 
-class BatchInput(BatchOptions):
+class BatchInput(PostedOptions):
     """Questions, each a text or an object, and what holds for all of them."""
 
     questions: tuple[str | dict[str, Any], ...] = Field(
@@ -40,8 +40,8 @@ def _events(client: Ramify, given: EventsInput) -> Iterator[JobEvent]:
     return client.stream(given.id)
 
 
-def _batch(client: Ramify, given: BatchInput) -> BatchTaken:
-    options = BatchOptions(**{name: getattr(given, name) for name in BatchOptions.model_fields})
+def _batch(client: Ramify, given: BatchInput) -> PostedBatch:
+    options = PostedOptions(**{name: getattr(given, name) for name in PostedOptions.model_fields})
     lines = (json.dumps(question).encode() + b"\n" for question in given.questions)
     return BatchPost(client, options, given.idempotency_key).take(lines)
 
@@ -55,7 +55,7 @@ OPERATIONS: tuple[Operation[Any], ...] = (
         ),
     ),
     Operation(
-        "batch", BatchInput, BatchTaken, _batch, Scope.ASK, command="batch", idempotent=False, long=True,
+        "batch", BatchInput, PostedBatch, _batch, Scope.ASK, command="batch", idempotent=False, long=True,
         routes=(
             HttpRoute("POST", "/v1/batches", 202, headers=_KEY, location="/v1/batches/{batch_id}", by_hand=True),
         ),

@@ -13,7 +13,7 @@ from starlette.requests import ClientDisconnect
 from orchestrator.access.caller import Caller, Scope
 from orchestrator.access.dependency import caller_with
 from orchestrator.client import Ramify
-from orchestrator.operations.batch_post import BatchOptions, BatchPost, BatchTaken, FullBatchError, json_lines
+from orchestrator.operations.batch_post import BatchPost, FullBatchError, PostedBatch, PostedOptions, json_lines
 from orchestrator.operations.operation import HttpRoute
 from orchestrator.operations.streams import BatchInput
 from orchestrator.server.bodies import BodyReaders, PulledBody
@@ -34,7 +34,7 @@ router = APIRouter()
 class FullBatchProblem(Problem):
     """A lane had no more room: what was `taken`, and the number of the first line that was not."""
 
-    taken: BatchTaken
+    taken: PostedBatch
     refused_from_line: int
 
 
@@ -56,7 +56,7 @@ class BatchQuery(Model):
     name: str = Field(default="", max_length=200, description="what the batch is called")
     webhook: str | None = Field(default=None, max_length=2_000, description="is told when all of its jobs have ended")
 
-    def checked(self) -> BatchOptions:
+    def checked(self) -> PostedOptions:
         """Raises: InputError."""
         own = {"options": _object("options", self.options), "budget": _object("budget", self.budget)}
         return _checked({**own, "name": self.name, "webhook": self.webhook})
@@ -66,7 +66,7 @@ class BatchQuery(Model):
     PATH,
     status_code=202,
     operation_id="batch",
-    response_model=BatchTaken,
+    response_model=PostedBatch,
     responses=responses_of(_ROUTE) | {415: {"description": "The body is neither JSON Lines nor JSON."}},
     openapi_extra={"x-scope": Scope.ASK.value, "requestBody": _BODY},
     tags=["batches"],
@@ -107,10 +107,10 @@ async def post_batch(
 class _WholeBatch:
     """As `BatchPost.read`, of a JSON body."""
 
-    def __init__(self, client: Ramify, given: BatchOptions, key: str | None) -> None:
+    def __init__(self, client: Ramify, given: PostedOptions, key: str | None) -> None:
         self._client, self._given, self._key = client, given, key
 
-    def __call__(self, body: PulledBody) -> BatchTaken:
+    def __call__(self, body: PulledBody) -> PostedBatch:
         lines, beside = json_lines(body.read_whole())
         key = self._key or beside.get("idempotency_key")
         own = {**beside, "questions": ("",), "idempotency_key": key}
@@ -126,7 +126,7 @@ def _object(name: str, given: str) -> dict[str, Any]:
         raise InputError(name, given, f'write a JSON object, like {{"top_n": 5}} ({fault})') from None
 
 
-def _checked(given: dict[str, Any], model: type[BatchOptions] = BatchOptions) -> BatchOptions:
+def _checked(given: dict[str, Any], model: type[PostedOptions] = PostedOptions) -> PostedOptions:
     try:
         return model.model_validate(given)
     except ValidationError as error:

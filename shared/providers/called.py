@@ -8,7 +8,8 @@ from contextlib import contextmanager
 
 from shared.process_counts import counts
 from shared.providers.gates import BusyError, Gate, UnreachableError, UnsureError
-from shared.tracing.spans import Span, current, span
+from shared.tracing.protocols import TraceSpan
+from shared.tracing.spans import current, span
 
 
 def traced_headers() -> dict[str, str]:
@@ -17,7 +18,7 @@ def traced_headers() -> dict[str, str]:
 
 
 @contextmanager
-def called(gate: Gate, method: str, path: str) -> Iterator[Span]:
+def called(gate: Gate, method: str, path: str) -> Iterator[TraceSpan]:
     """For the block that is one call of the server behind `gate`, replies read included.
 
     `path`: without a query, and without anything of a user's.

@@ -24,7 +24,7 @@ from shared.models.base import Model
 from shared.providers.called import called, traced_headers
 from shared.providers.gates import BusyError, Gate, GateError, UnreachableError, UnsureError
 from shared.providers.http_deadline import DeadlineTransport, earliest, proxy_for, until
-from shared.tracing.spans import Span
+from shared.tracing.protocols import TraceSpan
 
 _MAX_REPLY_BYTES = 64_000_000  # 1024 vectors of 3072 numbers as JSON text
 _MAX_ERROR_BYTES = 64_000
@@ -143,7 +143,7 @@ class JsonClient(AbstractContextManager["JsonClient"]):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _once(self, path: str, content: bytes, deadline: float, most: int, asked: Span) -> dict[str, Any]:
+    def _once(self, path: str, content: bytes, deadline: float, most: int, asked: TraceSpan) -> dict[str, Any]:
         url = self._url.copy_with(path=self._url.path.rstrip("/") + path)
         seconds = max(0.001, min(self._attempt_s, deadline - time.monotonic()))
         try:

@@ -9,11 +9,12 @@ from contextlib import contextmanager
 from shared.contract import TaskMessage, TaskName
 from shared.jobs import Job
 from shared.logs import about
-from shared.tracing.spans import Span, contents, of_job, parent_of, span
+from shared.tracing.protocols import TraceSpan
+from shared.tracing.spans import contents, of_job, parent_of, span
 
 
 @contextmanager
-def in_task(job: Job, message: TaskMessage, task: str) -> Iterator[Span]:
+def in_task(job: Job, message: TaskMessage, task: str) -> Iterator[TraceSpan]:
     """For the block that is a task of a job. Its span goes on from that of whoever sent the message."""
     parent = parent_of(job.id, message.traceparent, job.traceparent)
     with (
@@ -30,7 +31,7 @@ def _told(job: Job, message: TaskMessage) -> dict[str, str | int | float | bool]
     return of_job(job.id, node_id=message.node_id, tenant=job.request.tenant, lane=job.lane.value)
 
 
-def tell(traced: Span, said: Mapping[str, str]) -> None:
+def tell(traced: TraceSpan, said: Mapping[str, str]) -> None:
     """Put into the span how the task ended, by what it returns."""
     if degraded := said.get("degraded"):
         traced.set(ramify__degraded=degraded)

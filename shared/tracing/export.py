@@ -21,7 +21,7 @@ from opentelemetry.trace import Link, NonRecordingSpan, SpanContext, SpanKind, S
 
 from shared.settings.server_url import with_login
 from shared.settings.telemetry import TelemetrySettings
-from shared.tracing.spans import Attribute, Kind
+from shared.tracing.protocols import Attribute, Kind
 
 _log = logging.getLogger("ramify.tracing")
 #: Spans that wait to be sent: more are dropped. How often they are sent, and for how long one request is tried (s).
@@ -81,7 +81,7 @@ class OtlpTracer:
 
 
 class OtelSpan:
-    """One of OpenTelemetry's, see `Span`."""
+    """One of OpenTelemetry's, see `TraceSpan`."""
 
     def __init__(self, span: trace.Span, *, content: bool) -> None:
         self._span, self._content = span, content

@@ -9,31 +9,18 @@ import hashlib
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from contextvars import ContextVar
 from importlib.util import find_spec
 from threading import Lock
-from typing import Literal, NamedTuple, Protocol
+from typing import NamedTuple
 
 from shared.errors import RamifyError
 from shared.settings import Settings
 from shared.settings.telemetry import TelemetrySettings
+from shared.tracing.protocols import Attribute, Kind, Tracer, TraceSpan
 
-Kind = Literal["internal", "client", "server", "producer", "consumer"]
-Attribute = str | int | float | bool
 _TRACEPARENT = re.compile(r"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
-
-
-class Span(Protocol):
-    """Work under way."""
-
-    traceparent: str
-
-    def set(self, **attributes: Attribute) -> None:
-        """Add attributes; "__" in a name stands for a dot."""
-
-    def fail(self, error: str, detail: str = "") -> None:
-        """It has failed: `error` is the name of the kind. `detail` may tell of contents: it is kept only with them."""
 
 
 class _NoSpan:
@@ -46,15 +33,6 @@ class _NoSpan:
     def fail(self, error: str, detail: str = "") -> None: ...
 
 
-class Tracer(Protocol):
-    """Makes spans."""
-
-    def start(
-        self, name: str, kind: Kind, parent: str | None, links: Sequence[str], attributes: Mapping[str, Attribute]
-    ) -> AbstractContextManager[Span]:
-        """A span for a block. `parent`: a traceparent; empty: the span around, of ours or the caller's; None: none."""
-
-
 class _Current(NamedTuple):
     """The span of this context, and the job that it is of."""
 
@@ -62,7 +40,7 @@ class _Current(NamedTuple):
     job_id: str = ""
 
 
-NO_SPAN: Span = _NoSpan()
+NO_SPAN: TraceSpan = _NoSpan()
 _NOTHING = _Current()
 _CURRENT: ContextVar[_Current] = ContextVar("ramify_span", default=_NOTHING)
 _LINKS: ContextVar[tuple[str, ...]] = ContextVar("ramify_span_links", default=())
@@ -114,7 +92,7 @@ def span(  # noqa: PLR0913 - named options
     job_id: str = "",
     links: Sequence[str] = (),
     attributes: Mapping[str, Attribute] | None = None,
-) -> Iterator[Span]:
+) -> Iterator[TraceSpan]:
     """A span for the block, `NO_SPAN` while nothing is traced. An exception that leaves the block fails it.
 
     `job_id`: messages that the block sends for this job carry it on. `links`: traceparents of others that it serves.

@@ -7,7 +7,7 @@ import logging
 from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
 
-from orchestrator.server.events.wire import Entry, accounts, end
+from orchestrator.server.events.wire import StreamEntry, accounts, end
 from shared.errors import NotFoundError, RamifyError
 from shared.models import BatchStatus
 
@@ -20,11 +20,11 @@ class _Watched:
     """One batch: how it stood last, and how many listen."""
 
     def __init__(self) -> None:
-        self.latest: Entry | None = None
+        self.latest: StreamEntry | None = None
         self.changed = asyncio.Event()
         self.listeners = 0
 
-    def say(self, entry: Entry) -> None:
+    def say(self, entry: StreamEntry) -> None:
         """Wake all listeners where this is new."""
         if self.latest is None or entry.raw != self.latest.raw:
             self.latest = entry
@@ -40,7 +40,7 @@ class BatchWatch:
         self._watched = dict[str, _Watched]()
         self._looking: asyncio.Task[None] | None = None
 
-    async def follow(self, batch_id: str, after: str = "") -> AsyncGenerator[Entry | None, None]:
+    async def follow(self, batch_id: str, after: str = "") -> AsyncGenerator[StreamEntry | None, None]:
         """The accounts as they change, from those of now on, to the end of the batch. None: nothing new for a while.
 
         `after`: the id of accounts that are known. Raises: RamifyError where the batch cannot be read at the beginning.
@@ -70,7 +70,7 @@ class BatchWatch:
             if not watched.listeners and self._watched.get(batch_id) is watched:
                 del self._watched[batch_id]
 
-    def _entry(self, batch_id: str) -> Entry:
+    def _entry(self, batch_id: str) -> StreamEntry:
         return accounts(self._read(batch_id))
 
     async def _look(self) -> None:

@@ -16,7 +16,7 @@ from typing import Any, Self
 from redis.asyncio import Redis
 from redis.exceptions import RedisError, ResponseError
 
-from orchestrator.server.events.wire import BEGINNING, Entry, StreamId, dropped, end, entry_of, queued, shown_id
+from orchestrator.server.events.wire import BEGINNING, StreamEntry, StreamId, dropped, end, entry_of, queued, shown_id
 from shared.connections.connect_async import connect_async
 from shared.errors import TooManyRequestsError
 from shared.jobs import TERMINAL
@@ -41,11 +41,11 @@ class Listener:
     """What one listener has still to be sent."""
 
     def __init__(self, most: int) -> None:
-        self._waiting, self._most = deque[Entry](), most
+        self._waiting, self._most = deque[StreamEntry](), most
         self._some = asyncio.Event()
         self.slow = self.look = False
 
-    def put(self, entries: Iterable[Entry]) -> None:
+    def put(self, entries: Iterable[StreamEntry]) -> None:
         """Hand on entries; beyond the bound the listener is slow, and gets no more."""
         self._waiting.extend(entries)
         if len(self._waiting) > self._most:
@@ -58,7 +58,7 @@ class Listener:
         self.look = True
         self._some.set()
 
-    async def take(self, timeout_s: float) -> list[Entry]:
+    async def take(self, timeout_s: float) -> list[StreamEntry]:
         """All that waits; nothing when nothing has come in time."""
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout_s):
@@ -118,7 +118,7 @@ class EventHub:
             for listener in stream.listeners:
                 listener.look_again()
 
-    async def follow(self, job_id: str, after: StreamId = BEGINNING) -> AsyncGenerator[Sequence[Entry], None]:
+    async def follow(self, job_id: str, after: StreamId = BEGINNING) -> AsyncGenerator[Sequence[StreamEntry], None]:
         """The entries behind `after`, as they come; the last one `ends`. Empty at the beginning, and when it is quiet.
 
         Once begun it goes on through outages of Redis. Raises: TooManyRequestsError, redis.exceptions.RedisError.
@@ -154,7 +154,7 @@ class EventHub:
                 finally:
                     self._leave(job_id, listener)
 
-    async def _taken(self, listener: Listener, cursor: StreamId) -> tuple[StreamId, list[Entry]]:
+    async def _taken(self, listener: Listener, cursor: StreamId) -> tuple[StreamId, list[StreamEntry]]:
         """What the reader has handed on behind `cursor`, with the last word where that is due; and where it ends."""
         taken = [entry for entry in await listener.take(self._keepalive_s) if entry.id > cursor]
         cursor = taken[-1].id if taken else cursor
@@ -165,7 +165,7 @@ class EventHub:
             taken.append(end(state))
         return cursor, taken
 
-    async def _read(self, job_id: str, cursor: StreamId) -> tuple[str | None, list[Entry]]:
+    async def _read(self, job_id: str, cursor: StreamId) -> tuple[str | None, list[StreamEntry]]:
         """The job's state, None where there is no job, and a page of entries: an end that is told stands among them."""
         keys = JobKeys(job_id)
         async with self._reading, self._client.pipeline(transaction=False) as pipe:

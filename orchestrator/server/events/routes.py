@@ -15,7 +15,7 @@ from orchestrator.access.dependency import caller_with
 from orchestrator.operations.operation import HttpRoute
 from orchestrator.server.events.accounts import BatchWatch
 from orchestrator.server.events.hub import EventHub
-from orchestrator.server.events.wire import BEGINNING, Entry, stream_id
+from orchestrator.server.events.wire import BEGINNING, StreamEntry, stream_id
 from orchestrator.server.routes import client_of, responses_of
 from shared.jobs import reachable
 
@@ -88,7 +88,9 @@ async def batch_events(
     return EventSourceResponse(_accounts(watch.follow(of, last_event_id or after or "")), headers=_HEADERS)
 
 
-async def _written(first: Sequence[Entry], pages: AsyncGenerator[Sequence[Entry], None]) -> AsyncIterator[bytes]:
+async def _written(
+    first: Sequence[StreamEntry], pages: AsyncGenerator[Sequence[StreamEntry], None]
+) -> AsyncIterator[bytes]:
     yield _RETRY + b"".join(entry.raw for entry in first)
     try:
         async for page in pages:
@@ -97,7 +99,7 @@ async def _written(first: Sequence[Entry], pages: AsyncGenerator[Sequence[Entry]
         await pages.aclose()
 
 
-async def _accounts(entries: AsyncGenerator[Entry | None, None]) -> AsyncIterator[bytes]:
+async def _accounts(entries: AsyncGenerator[StreamEntry | None, None]) -> AsyncIterator[bytes]:
     yield _RETRY
     try:
         async for entry in entries:

@@ -19,7 +19,7 @@ StreamId = tuple[int, int]
 BEGINNING: StreamId = (0, 0)
 
 
-class Entry(NamedTuple):
+class StreamEntry(NamedTuple):
     """What listeners are sent at once: one entry of a stream, or a word of the server's own, which has no id.
 
     `type` and `data` are those of its last event, `raw` is all of it as server-sent events. `ends`: nothing follows.
@@ -46,7 +46,7 @@ def shown_id(found: StreamId) -> str:
     return f"{found[0]}-{found[1]}"
 
 
-def entry_of(entry_id: bytes, fields: Mapping[bytes, bytes]) -> Entry:
+def entry_of(entry_id: bytes, fields: Mapping[bytes, bytes]) -> StreamEntry:
     """One entry of a stream. Whoever resumes behind an event that is not its last is told all of it again."""
     told = events_of(fields) or [{}]
     kinds = [data.pop("type", "unknown") for data in told]
@@ -54,36 +54,36 @@ def entry_of(entry_id: bytes, fields: Mapping[bytes, bytes]) -> Entry:
     raw = b"".join(_event(kind, data) for kind, data in zip(kinds[:-1], told[:-1], strict=True))
     raw += _event(kinds[-1], told[-1], shown_id(place))
     ends = kinds[-1] == "state" and told[-1].get("state") in TERMINAL
-    return Entry(place, kinds[-1], told[-1], raw, ends)
+    return StreamEntry(place, kinds[-1], told[-1], raw, ends)
 
 
-def queued(at: StreamId) -> Entry:
+def queued(at: StreamId) -> StreamEntry:
     """Stands for the first entry of a job that waits for its turn: the stream begins later."""
     data = {"state": "queued"}
-    return Entry(at, "state", data, _event("state", data, shown_id(at)))
+    return StreamEntry(at, "state", data, _event("state", data, shown_id(at)))
 
 
-def end(state: str) -> Entry:
+def end(state: str) -> StreamEntry:
     """The last word to a listener: how the job has ended; `gone` where it is not kept any more, or `unreadable`."""
     return _own("end", {"state": state})
 
 
-def accounts(found: BatchStatus) -> Entry:
+def accounts(found: BatchStatus) -> StreamEntry:
     """A batch as it stands, whole: whoever resumes needs no others. Its id is the digest of what it says."""
     data = found.model_dump_json()
     digest = hashlib.sha256(data.encode()).hexdigest()[:16]
     raw = format_sse_event(event="accounts", data_str=data, id=digest)
-    return Entry(BEGINNING, "accounts", {"digest": digest}, raw, found.terminal and found.read_whole)
+    return StreamEntry(BEGINNING, "accounts", {"digest": digest}, raw, found.terminal and found.read_whole)
 
 
-def dropped(after: StreamId) -> Entry:
+def dropped(after: StreamId) -> StreamEntry:
     """The last word to a listener that did not keep up."""
     reason = "events came faster than they were read: connect again with this Last-Event-ID"
     return _own("dropped", {"reason": reason, "last_event_id": shown_id(after)})
 
 
-def _own(kind: str, data: Mapping[str, str]) -> Entry:
-    return Entry(BEGINNING, kind, data, _event(kind, data), ends=True)
+def _own(kind: str, data: Mapping[str, str]) -> StreamEntry:
+    return StreamEntry(BEGINNING, kind, data, _event(kind, data), ends=True)
 
 
 def _event(kind: str, data: Mapping[str, str], event_id: str | None = None) -> bytes:

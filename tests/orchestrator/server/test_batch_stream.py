@@ -12,10 +12,10 @@ from orchestrator.client import Ramify
 from orchestrator.operations import batch_post
 from orchestrator.operations.batch_post import (
     MOST_REJECTS,
-    BatchOptions,
     BatchPost,
-    BatchTaken,
     FullBatchError,
+    PostedBatch,
+    PostedOptions,
     json_lines,
 )
 from shared.errors import InputError
@@ -30,8 +30,8 @@ def questions(first: int, last: int) -> list[bytes]:
     return [f'{{"question": "why, {number}?", "id": {number}}}\n'.encode() for number in range(first, last)]
 
 
-def post(ramify: Ramify, lines: list[bytes], key: str | None = None, **given: object) -> BatchTaken:
-    return BatchPost(ramify, BatchOptions(**given), key).read(io.BytesIO(b"".join(lines)))
+def post(ramify: Ramify, lines: list[bytes], key: str | None = None, **given: object) -> PostedBatch:
+    return BatchPost(ramify, PostedOptions(**given), key).read(io.BytesIO(b"".join(lines)))
 
 
 def cut_off(lines: list[bytes]) -> Iterator[bytes]:
@@ -62,7 +62,7 @@ def test_many_rejected_lines_are_listed_up_to_a_bound(ramify: Ramify) -> None:
 
 def test_a_batch_that_was_cut_off_goes_on_by_its_key(ramify: Ramify) -> None:
     with pytest.raises(CutError):
-        BatchPost(ramify, BatchOptions(), "k").take(cut_off(questions(0, 450)))
+        BatchPost(ramify, PostedOptions(), "k").take(cut_off(questions(0, 450)))
     (left,) = ramify.batches()
     assert (left.lines, left.closed_at) == (400, None), "whole pages were entered"
     taken = post(ramify, questions(0, 500), "k")
@@ -131,7 +131,7 @@ def test_lines_that_are_no_question_have_a_bound(ramify: Ramify, monkeypatch: py
 
 def test_an_array_is_as_its_lines(ramify: Ramify) -> None:
     lines, beside = json_lines(json.dumps({"questions": ["why?", {"question": "how?"}, 5], "name": "n"}).encode())
-    taken = BatchPost(ramify, BatchOptions.model_validate(beside)).take(lines)
+    taken = BatchPost(ramify, PostedOptions.model_validate(beside)).take(lines)
     assert (taken.enqueued, taken.rejected) == (2, 1)
     assert ramify.batch_status(taken.batch_id).source == "n"
     for body in (b"{", b'{"questions": 5}', b"null", b'{"a": ' + b"[" * 100_000):

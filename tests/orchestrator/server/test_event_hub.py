@@ -10,7 +10,7 @@ import pytest
 import redis
 
 from orchestrator.server.events.hub import EventHub
-from orchestrator.server.events.wire import BEGINNING, Entry, StreamId, stream_id
+from orchestrator.server.events.wire import BEGINNING, StreamEntry, StreamId, stream_id
 from shared.errors import TooManyRequestsError
 from shared.jobs import new_id
 from shared.jobs.keys import JobKeys
@@ -48,11 +48,11 @@ def run(settings: Settings, scenario: Callable[[EventHub], Awaitable[None]], **o
     asyncio.run(main())
 
 
-async def collect(hub: EventHub, job_id: str, after: StreamId = BEGINNING) -> list[Entry]:
+async def collect(hub: EventHub, job_id: str, after: StreamId = BEGINNING) -> list[StreamEntry]:
     return [entry async for page in hub.follow(job_id, after) for entry in page]
 
 
-def told(entries: list[Entry]) -> list[str]:
+def told(entries: list[StreamEntry]) -> list[str]:
     return [entry.data.get("n") or entry.data.get("state") or entry.type for entry in entries]
 
 
