@@ -19,6 +19,8 @@ _BLOCKS = frozenset({
 _HEADING = re.compile(r"h([1-6])$")
 #: The main text must have this share of all text, or the page is no article and is read whole.
 _LEAST_SHARE = 0.25
+#: Headings, items and tables. Of a short page trafilatura gives lines without any of them: it is read whole, too.
+_STRUCTURE = re.compile(r"^(?:#{1,6} |- |\|)", re.MULTILINE)
 #: A declaration of the document's type with definitions of its own in brackets.
 _SUBSET = re.compile(rb"\A([^\[]{0,2000}?<!DOCTYPE[^\[>]{0,500})\[[^\]]{0,20000}\]\s*>", re.IGNORECASE)
 _MAX_DEPTH = 250
@@ -41,7 +43,8 @@ def read_html(content: bytes | str, place: str = "") -> Parsed:
         tree, output_format="markdown", include_tables=True, include_comments=False, include_images=False,
         include_links=False, include_formatting=True, favor_recall=True,
     ) or ""  # fmt: skip
-    text = main if len(main) >= _LEAST_SHARE * len(whole) else whole
+    flat = _STRUCTURE.search(whole) is not None and _STRUCTURE.search(main) is None
+    text = main if len(main) >= _LEAST_SHARE * len(whole) and not flat else whole
     if not text.strip():
         raise FormatError(NO_TEXT)
     return joined([FilePart(text, place)], title=title_of(tree), date=_date(tree))
@@ -49,7 +52,10 @@ def read_html(content: bytes | str, place: str = "") -> Parsed:
 
 def tree_of(content: bytes | str) -> lxml_html.HtmlElement:
     """The page as a tree; nothing is loaded. Raises: FormatError for an empty one."""
-    parser = lxml_html.HTMLParser(no_network=True, remove_comments=True, remove_pis=True, huge_tree=False)
+    encoding = "utf-8" if isinstance(content, bytes) and _is_utf8(content) else None
+    parser = lxml_html.HTMLParser(
+        no_network=True, remove_comments=True, remove_pis=True, huge_tree=False, encoding=encoding
+    )
     if isinstance(content, bytes):  # the parser takes the end of a subset for text
         content = _SUBSET.sub(rb"\1>", content, count=1)
     try:
@@ -57,6 +63,15 @@ def tree_of(content: bytes | str) -> lxml_html.HtmlElement:
     except (etree.ParserError, etree.XMLSyntaxError, ValueError) as error:
         raise FormatError(f"is no HTML that can be read ({str(error)[:80]}): save it anew") from None
     return tree
+
+
+def _is_utf8(content: bytes) -> bool:
+    """What is UTF-8 by chance is rare; the parser takes a page that names no encoding for Latin 1."""
+    try:
+        content.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def title_of(tree: lxml_html.HtmlElement) -> str:

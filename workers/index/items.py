@@ -67,7 +67,8 @@ def work(item: str, content: IngestItem, indexer: Indexer | DryRun, max_bytes: i
         indexed, cost = indexer.index(documents)
         outcomes += indexed
     read = content.ends + sum(span.ends for span in content.spans)
-    return ItemDone(IngestReport(item=item, outcomes=tuple(outcomes)), source, read=read), cost
+    empty = tuple(f"{one.path}: empty" for one in content.documents if not one.content)
+    return ItemDone(IngestReport(item=item, outcomes=tuple(outcomes), passed_over=empty), source, read=read), cost
 
 
 def first_document(content: IngestItem, max_bytes: int) -> RawDocument | None:

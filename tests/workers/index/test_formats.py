@@ -158,6 +158,13 @@ _FILES: dict[str, tuple[bytes, list[str], list[str]]] = {
 }
 
 
+def test_given_a_short_page_when_parsed_then_its_headings_items_and_rows_are_kept(parser: ParserPool) -> None:
+    page = "<h1>桥</h1><p>The bridge opened in 1902.</p><table><tr><td>a</td></tr></table><ul><li>乙</li></ul>"
+    found = _parsed(parser, ".html", f"<html><body>{page}</body></html>".encode())
+    for piece in ("# 桥\n\nThe bridge opened in 1902.\n\n| a |", "\n\n- 乙"):
+        assert piece in found.text
+
+
 def _parsed(parser: ParserPool, suffix: str, content: bytes) -> Parsed:
     return parser.parse(FORMATS[suffix], content, f"file{suffix}")[0]
 
