@@ -1,6 +1,7 @@
-"""`python -P -m shared.tasks.health POOL`: asks the worker of this machine whether it answers; for health checks.
+"""`python -P -m shared.tasks.health [--live] POOL`: asks the worker of this machine whether it answers.
 
 Exit code 0 when it does. It asks by remote control, so that a process that lives and takes no messages is not healthy.
+`--live`: also 0 where the broker cannot be reached, for checks that end a worker, which reconnects by itself.
 """
 
 from __future__ import annotations
@@ -27,18 +28,20 @@ def answers(node: str) -> bool:
     return any(node in reply for reply in replies or ())
 
 
-def main(pool: str) -> int:
-    """The exit code; a sentence on stderr where it is not 0."""
+def main(pool: str, *, live: bool = False) -> int:
+    """The exit code; a sentence on stderr where the worker does not answer."""
     node = pool if "@" in pool else f"{pool}@{socket.gethostname()}"
     try:
         if answers(node):
             return 0
-        said = f"{node} does not answer within {_ANSWER_S:g} s"
-    except (RamifyError, RedisError, OperationalError, OSError) as error:
-        said = f"{node} cannot be asked: {error}"
+        said, failed = f"{node} does not answer within {_ANSWER_S:g} s", True
+    except (RedisError, OperationalError, OSError) as error:
+        said, failed = f"{node} cannot be asked: {error}", not live
+    except RamifyError as error:
+        said, failed = f"{node} cannot be asked: {error}", True
     sys.stderr.write(f"{said}\n")
-    return 1
+    return int(failed)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main(sys.argv[-1], live="--live" in sys.argv[1:-1]))
