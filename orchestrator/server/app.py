@@ -41,6 +41,8 @@ _CORS: dict[str, Any] = {
     ),
     "expose_headers": ("Location", "Retry-After", "Mcp-Session-Id"),
 }  # fmt: skip
+#: Made once, as the routers that are written by hand are.
+_OPERATIONS = routes.router_of(OPERATIONS.values())
 #: Paths whose bodies may have any size: their routes bound what they keep.
 _STREAMED = (batch_stream.PATH, uploads.PATH)
 
@@ -98,7 +100,7 @@ def make_app(settings: Settings, client: Ramify | None = None) -> FastAPI:
     app.include_router(batch_stream.router)
     app.include_router(chat.router)
     app.include_router(uploads.router)
-    app.include_router(routes.router_of(OPERATIONS.values()))
+    app.include_router(_OPERATIONS)
     app.include_router(page_router())
     add_error_pages(app)
     if mcp:
