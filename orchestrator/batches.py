@@ -19,6 +19,7 @@ from orchestrator.submitting import Submitter
 from orchestrator.webhooks.endpoints import Webhooks
 from shared.errors import InputError
 from shared.jobs import JobStore, new_id
+from shared.jobs.admission import KEY_OF_ANOTHER
 from shared.jobs.lines import NewLine, Page
 from shared.models.batch import BatchPosition, BatchSource, LineKind, LineRecord
 from shared.models.cost import Budget
@@ -85,7 +86,7 @@ class BatchIntake:
             refused = [
                 record
                 for line, record in zip(new, records, strict=True)
-                if line.job and record.kind is LineKind.REJECTED
+                if line.job and record.kind is LineKind.REJECTED and record.reason != KEY_OF_ANOTHER
             ]
             if refused:
                 raise BatchFullError(refused[0].reason or "", batch_id, tuple(record.number for record in refused))

@@ -31,7 +31,7 @@ def no_answer(status: JobStatus) -> NoAnswerError:
     """The error for a job without an answer, and what there is instead."""
     job_id, early = status.job_id, ""
     if status.ingest is not None:
-        told = f"job {job_id} puts documents in and answers nothing: ask for its `ingest_result`"
+        told = f"job {job_id} puts documents in and answers nothing: `ramify result {job_id}` says what became of them"
         return NoAnswerError(told, terminal=True)
     if status.leaves_done:
         early = f"; `ramify result {status.job_id} --partial` shows what {status.leaves_done} of its leaves found"

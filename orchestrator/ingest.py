@@ -18,7 +18,7 @@ from orchestrator.permits import Permits
 from orchestrator.submitting import Submitter
 from shared.connections.heartbeat import workers
 from shared.contract import Queue
-from shared.errors import IngestUnderWayError, InputError, NotRunningError, RamifyError
+from shared.errors import IngestUnderWayError, InputError, NoAnswerError, NotRunningError, RamifyError
 from shared.files.walk import checked_root
 from shared.jobs import JobReader, JobStore, new_id, reachable
 from shared.models import Cost, DocumentOutcome, Filters, JobRequest, JobStatus
@@ -154,11 +154,11 @@ class Ingesting:
             return  # it has failed, or is gone: so it is not at them any more
 
     def result(self, job_id: str) -> IngestResult:
-        """How far an ingest is, or how it ended. Raises: NotFoundError, RamifyError for a job of another kind."""
+        """How far an ingest is, or how it ended. Raises: NotFoundError, NoAnswerError for a job of another kind."""
         status = self._reader.status(job_id)
         job = self.jobs.job(job_id)
         if status.ingest is None or job is None or job.request.ingest is None:
-            raise RamifyError(f"job {job_id} is a question: `ramify result {job_id}` shows its answer")
+            raise NoAnswerError(f"job {job_id} is a question: `ramify result {job_id}` shows its answer", terminal=True)
         return IngestResult(
             job_id=job_id, state=status.state, sources=job.request.ingest.sources,
             namespace=job.request.filters.namespace, error=status.error, partial=status.partial, counts=status.ingest,

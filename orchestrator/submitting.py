@@ -14,9 +14,9 @@ from orchestrator.diagnosis.settings import RunningSettings
 from orchestrator.intake import check_prices
 from orchestrator.webhooks.endpoints import Webhooks
 from shared.connections.connect import LOST
-from shared.errors import LaneFullError
+from shared.errors import InputError, LaneFullError
 from shared.jobs import JobStore, State
-from shared.jobs.admission import EnqueueResult
+from shared.jobs.admission import KEY_TAKEN, EnqueueResult
 from shared.jobs.budget import with_default_budget
 from shared.jobs.lines import Page
 from shared.models import JobRequest
@@ -65,7 +65,8 @@ class Submitter:
         """Enqueue all of them, or as many as there is room for: then the error names in `refused` the others.
 
         Returns the ids of the jobs: that of the first one where an idempotency key was used before. `retry_of`: the
-        ended job that each one tries again. Raises: RedisError when it cannot be known whether they were taken; those
+        ended job that each one tries again. Raises: InputError for a key that was used before with another request,
+        RedisError when it cannot be known whether they were taken; those
         that were are cancelled at the next contact.
         """
         self._cancel_unconfirmed()
@@ -76,6 +77,9 @@ class Submitter:
                 self._unconfirmed += [job_id for job_id, _ in jobs]
                 raise
             self._dispatcher.try_run()
+        for (_, request), one in zip(jobs, results, strict=True):
+            if one.result is EnqueueResult.OTHER_REQUEST:
+                raise InputError("idempotency_key", request.idempotency_key, f"it {KEY_TAKEN} (its job: {one.job_id})")
         job_ids = [one.job_id for one in results]
         refused = [place for place, one in enumerate(results) if one.result < EnqueueResult.KNOWN]
         if not refused:

@@ -30,7 +30,9 @@ class NewEndpointInput(OfTenant):
     """A URL that is told of ended jobs and batches. No events: of all."""
 
     url: WebhookUrl
-    events: tuple[WebhookEvent, ...] = Field(default=(), max_length=len(WebhookEvent))
+    events: tuple[WebhookEvent, ...] = Field(
+        default=(), max_length=len(WebhookEvent), description="what it hears of; none, or an empty list: of all"
+    )
 
 
 class EndpointShown(WebhookEndpoint):

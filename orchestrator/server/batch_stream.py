@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from pydantic import Field, TypeAdapter, ValidationError
+from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
 
 from orchestrator.access.caller import Caller, Scope
@@ -18,7 +19,7 @@ from orchestrator.operations.operation import HttpRoute
 from orchestrator.operations.streams import BatchInput
 from orchestrator.server.bodies import BodyReaders, PulledBody
 from orchestrator.server.problems import Problem, problem_of, respond
-from orchestrator.server.routes import client_of, responses_of
+from orchestrator.server.routes import client_of, one_value, responses_of
 from shared.errors import InputError
 from shared.models.base import Model
 from shared.settings.faults import json_fault, request_fault
@@ -26,6 +27,7 @@ from shared.settings.faults import json_fault, request_fault
 PATH = "/v1/batches"
 LINES = ("application/jsonl", "application/x-ndjson", "application/x-jsonlines", "application/json-lines", "text/plain")
 JSON = "application/json"
+KEY = "Idempotency-Key"
 _OPTIONS = TypeAdapter(dict[str, Any])
 _log = logging.getLogger(__name__)
 router = APIRouter()
@@ -81,18 +83,16 @@ async def post_batch(
 
     A post that was cut off leaves an open batch, and goes on when it is sent again with the same Idempotency-Key.
     """
-    given = query.checked()
+    given, key = query.checked(), idempotency_key and one_value(KEY, request.headers)
     client, settings = client_of(request, caller), request.app.state.settings.server
     readers: BodyReaders = request.app.state.bodies
     kind = request.headers.get("content-type", LINES[0]).partition(";")[0].strip().lower()
     try:
         if kind == JSON:
-            work, most = _WholeBatch(client, given, idempotency_key), settings.max_body_bytes
+            work, most = _WholeBatch(client, given, request.headers), settings.max_body_bytes
             taken = await readers.run(request, work, most)
         elif kind in LINES:
-            taken = await readers.run(
-                request, BatchPost(client, given, idempotency_key).read, settings.max_upload_bytes
-            )
+            taken = await readers.run(request, BatchPost(client, given, key).read, settings.max_upload_bytes)
         else:
             raise InputError("Content-Type", kind, f"send {LINES[0]} or {JSON}")
     except ClientDisconnect:
@@ -107,12 +107,12 @@ async def post_batch(
 class _WholeBatch:
     """As `BatchPost.read`, of a JSON body."""
 
-    def __init__(self, client: Ramify, given: PostedOptions, key: str | None) -> None:
-        self._client, self._given, self._key = client, given, key
+    def __init__(self, client: Ramify, given: PostedOptions, headers: Headers) -> None:
+        self._client, self._given, self._headers = client, given, headers
 
     def __call__(self, body: PulledBody) -> PostedBatch:
         lines, beside = json_lines(body.read_whole())
-        key = self._key or beside.get("idempotency_key")
+        key = one_value(KEY, self._headers, beside.get("idempotency_key"))
         own = {**beside, "questions": ("",), "idempotency_key": key}
         given = _checked({**self._given.model_dump(exclude_defaults=True), **own}, BatchInput)
         return BatchPost(self._client, given, key).take(lines)

@@ -14,13 +14,14 @@ from fastapi import APIRouter, Body, Depends, Header, Path, Query, Request, Resp
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, TypeAdapter, create_model
 from pydantic.fields import FieldInfo
+from starlette.datastructures import Headers
 
 from orchestrator.access.caller import Caller, Scope
 from orchestrator.access.dependency import caller_with
 from orchestrator.client import Ramify
 from orchestrator.operations.operation import HttpRoute, Operation
 from orchestrator.server.problems import MEDIA_TYPE
-from shared.errors import TooManyRequestsError
+from shared.errors import InputError, TooManyRequestsError
 from shared.models.base import Model
 from shared.models.server_path import FOR_OTHERS
 
@@ -94,8 +95,9 @@ def _endpoint(operation: Operation[Any], route: HttpRoute, output: TypeAdapter[A
     named, headed = _NAMES.findall(route.path), dict(route.headers)
 
     def endpoint(request: Request, caller: Caller, options: BaseModel | None = None, **parts: Any) -> Response:
-        given = _given(operation.input, options, parts, headed, route.fixed)
-        with _place(request.app.state.waiting) if operation.waits else nullcontext():
+        sent = {name: one_value(header, request.headers, getattr(options, name)) for name, header in headed.items()}
+        given = _given(operation.input, options, parts, sent, route.fixed)
+        with _place(request.app.state.waiting) if operation.waits else nullcontext(), _fields_as_sent(headed, parts):
             found = operation.run(client_of(request, caller, operation.scope), given)
         context = FOR_OTHERS if caller.remote else None
         return streamed(found, context) if operation.rows else _written(found, output, route, context)
@@ -160,16 +162,33 @@ def _given(
     taken: type[Model],
     options: BaseModel | None,
     parts: Mapping[str, Any],
-    headed: Mapping[str, str],
+    sent: Mapping[str, Any],
     fixed: Mapping[str, Any],
 ) -> Model:
-    """The operation's input. What a header says goes before what the body says."""
+    """The operation's input. `sent`: what headers say."""
     given = {name: getattr(options, name) for name in options.model_fields_set} if options else {}
-    for name in headed:
-        value = parts.get(f"header_{name}")
-        given |= {} if value is None else {name: value}
+    given |= {name: value for name, value in sent.items() if value is not None}
     own = {name: value for name, value in parts.items() if not name.startswith("header_")}
     return taken(**{**given, **own, **fixed})
+
+
+def one_value(header: str, sent: Headers, beside: str | None = None) -> str | None:
+    """What a header and the body's field `beside` it say. Raises: InputError where that is not one thing."""
+    said = dict.fromkeys([*sent.getlist(header), *([] if beside is None else [beside])])
+    if len(said) > 1:
+        raise InputError(header, list(said), "it is given twice, and differs: send one of the two")
+    return next(iter(said), None)
+
+
+@contextmanager
+def _fields_as_sent(headed: Mapping[str, str], parts: Mapping[str, Any]) -> Iterator[None]:
+    """An error of a field that came as a header names the header."""
+    try:
+        yield
+    except InputError as error:
+        if error.field in headed and parts.get(f"header_{error.field}"):
+            raise type(error)(headed[error.field], error.value, error.fix) from None
+        raise
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from redis import Redis
 
 from orchestrator.webhooks.addresses import check_url
 from shared.connections.clock import ServerClock
-from shared.errors import InputError, NotFoundError, RamifyError
+from shared.errors import ConflictError, InputError, NotFoundError
 from shared.jobs.codec import text
 from shared.jobs.keys import WebhookKeys
 from shared.jobs.scripts import Scripts
@@ -51,7 +51,8 @@ class Webhooks:
         check_url(webhook_url(url), self._settings.webhooks)
         wanted = _checked_events(list(events))
         if self._client.zcard(WebhookKeys.endpoints) >= _MOST_ENDPOINTS:
-            raise RamifyError(f"there are {_MOST_ENDPOINTS:,} endpoints: remove some with `ramify webhooks remove ID`")
+            fix = f"there are {_MOST_ENDPOINTS:,} endpoints: remove some with `ramify webhooks remove ID`"
+            raise ConflictError("url", url, fix)
         endpoint_id, now, secret = f"{ENDPOINT_PREFIX}{secrets.token_hex(_ID_BYTES)}", self._clock.now(), _new_secret()
         owner = self._tenant or OPERATOR
         between_commas = f",{','.join(wanted)},"
@@ -147,11 +148,11 @@ class Webhooks:
         return found[0]
 
     def redeliver(self, delivery_id: str) -> WebhookDelivery:
-        """Send a delivery again, under the same id. Raises: NotFoundError; RamifyError where its endpoint is gone."""
+        """Send a delivery again, under the same id. Raises: NotFoundError; ConflictError where its endpoint is off."""
         delivery = self.delivery(delivery_id)
         if delivery.endpoint and (endpoint := self.get(delivery.endpoint)).off:
             fix = f"`ramify webhooks enable {endpoint.id}` switches it on"
-            raise RamifyError(f"endpoint {endpoint.id} is off, since {endpoint.off}: {fix}")
+            raise ConflictError("endpoint id", endpoint.id, f"it is off, since {endpoint.off}: {fix}")
         target = text(self._client.hget(WebhookKeys.delivery + delivery_id, "target"))
         keys = [WebhookKeys.delivery + delivery_id, WebhookKeys.target + target, WebhookKeys.waiting + target]
         self._run("redeliver", keys, [delivery_id, f"{self._clock.now():.3f}", self._settings.jobs.ttl_s])

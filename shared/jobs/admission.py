@@ -27,6 +27,10 @@ QUANTUM = 6
 _ENDS, _LEAST_ENDS = 64, 4
 #: Keys of a lane for a script that gives a place back.
 _PLACE = "ring counts held deficit under_way ends"
+#: What is wrong with an idempotency key that was used before, as the end of a sentence.
+KEY_TAKEN = "was used before with another question or other options: repeat those, or choose another key"
+#: Why a line of a batch with such a key is rejected.
+KEY_OF_ANOTHER = f"its idempotency key {KEY_TAKEN}"
 _MOST_TAKEN = 256  # out of the queues of a lane, by one call of the script
 
 
@@ -37,13 +41,15 @@ class EnqueueResult(IntEnum):
     KNOWN = 0
     LANE_FULL = -1
     TENANT_FULL = -2
+    OTHER_REQUEST = -3
 
 
 @dataclass(frozen=True)
 class NewJob:
     """A job to be enqueued: how many seconds it may wait, and its hash as field, value, field, value...
 
-    `idempotency`: where the id of the first job of its idempotency key is kept, if it has one.
+    `idempotency`: where the id of the first job of its idempotency key is kept, if it has one, with the `digest` of its
+    request.
     """
 
     job_id: str
@@ -52,6 +58,7 @@ class NewJob:
     queue_limit_s: float
     fields: Sequence[str]
     idempotency: str = ""
+    digest: str = ""
 
 
 @dataclass(frozen=True)
@@ -147,7 +154,7 @@ class AdmissionQueues:
         rows = [
             [
                 numbers.setdefault((job.lane, job.tenant), len(numbers)), job.job_id, f"{job.queue_limit_s:.3f}",
-                job.idempotency, *job.fields,
+                job.idempotency, job.digest, *job.fields,
             ]
             for job in jobs
         ]  # fmt: skip

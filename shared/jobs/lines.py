@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from shared.jobs.admission import AdmissionQueues, EnqueueResult, NewJob
+from shared.jobs.admission import KEY_OF_ANOTHER, AdmissionQueues, EnqueueResult, NewJob
 from shared.jobs.keys import ACTIVE, RECENT, BatchKeys
 from shared.models import Lane
 from shared.models.batch import LineId
@@ -67,4 +67,5 @@ def script_input(batch_id: str, page: Page, admission: AdmissionQueues) -> tuple
     for lane in _LANES:
         for result in (EnqueueResult.LANE_FULL, EnqueueResult.TENANT_FULL):
             args.append(_ending(reason=admission.refusal(result, lane)))
+    args.append(_ending(reason=KEY_OF_ANOTHER))
     return keys, args

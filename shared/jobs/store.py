@@ -65,15 +65,15 @@ class JobStore:
     ) -> list[Enqueued]:
         """Create queued jobs in the admission queues of their tenants, as far as there is room. One result per job.
 
-        A job whose idempotency key names one that exists is that one. `retry_of`: new job id -> the job that it tries
-        again.
+        A job whose idempotency key names one that exists is that one, if its request is the same. `retry_of`: id of a
+        new job -> the job that it tries again.
         """
         more = retry_of or {}
         return self.admission.enter([self.new_job(one, request, retry_of=more.get(one)) for one, request in jobs])
 
     def new_job(self, job_id: str, request: JobRequest, **more: str | None) -> NewJob:
         """A job to be enqueued. `more`: fields of this job alone; those that are None or empty are left out."""
-        jobs = self.settings.jobs
+        jobs, digest = self.settings.jobs, request.digest if request.idempotency_key else ""
         if request.ingest is None:  # an ingest has no budget: half of a corpus is of no use
             request = with_default_budget(request, self.settings)
         interactive, replay = request.lane is Lane.INTERACTIVE, request.replay
@@ -93,7 +93,7 @@ class JobStore:
         }
         flat, limit_s = [item for pair in fields.items() for item in pair], jobs.queue_limit_of(request.queue_limit_s)
         first = idempotency(request.tenant, request.idempotency_key) if request.idempotency_key else ""
-        return NewJob(job_id, request.lane, request.tenant, limit_s, flat, first)
+        return NewJob(job_id, request.lane, request.tenant, limit_s, flat, first, digest)
 
     def admit(self) -> list[tuple[str, int]]:
         """(job id, priority of its messages) of the jobs whose turn it is; their first message is to be sent.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import unicodedata
 from collections.abc import Iterable
@@ -308,3 +309,9 @@ class JobRequest(Question):
     tenant: TenantName = "default"
     ingest: IngestRequest | None = Field(default=None, description="the job puts documents in; set by the client alone")
     replay: Replay | None = Field(default=None, description="what it goes on from; set by the client alone")
+
+    @property
+    def digest(self) -> str:
+        """Of what is asked: the same under one idempotency key. In which lane it waits changes no answer."""
+        given = self.model_dump_json(exclude_defaults=True, exclude={"idempotency_key", "lane"})
+        return hashlib.sha256(given.encode()).hexdigest()[:16]

@@ -21,7 +21,7 @@ from shared.connections.connect_async import connect_async
 from shared.errors import TooManyRequestsError
 from shared.jobs import TERMINAL
 from shared.jobs.codec import text
-from shared.jobs.keys import JobKeys, id_time
+from shared.jobs.keys import JobKeys
 from shared.settings import Settings
 
 log = logging.getLogger("ramify.events")
@@ -169,14 +169,14 @@ class EventHub:
         """The job's state, None where there is no job, and a page of entries: an end that is told stands among them."""
         keys = JobKeys(job_id)
         async with self._reading, self._client.pipeline(transaction=False) as pipe:
-            pipe.hget(keys.job, "state")
+            pipe.hmget(keys.job, "state", "created_at")
             pipe.xread({keys.events: shown_id(cursor)}, count=_PAGE)
-            state, reply = await pipe.execute()
+            (state, created), reply = await pipe.execute()
         entries = [entry_of(*one) for _, found in reply or [] for one in found]
         if state is None:
             return None, entries
         if text(state) == "queued" and cursor == BEGINNING and not entries:
-            entries = [queued((int(id_time(job_id) * 1000), 0))]
+            entries = [queued(created)]
         return text(state), entries
 
     def _join(self, job_id: str, cursor: StreamId) -> Listener | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -57,9 +58,16 @@ def entry_of(entry_id: bytes, fields: Mapping[bytes, bytes]) -> StreamEntry:
     return StreamEntry(place, kinds[-1], told[-1], raw, ends)
 
 
-def queued(at: StreamId) -> StreamEntry:
-    """Stands for the first entry of a job that waits for its turn: the stream begins later."""
+def queued(created: bytes | None) -> StreamEntry:
+    """Stands for the first entry of a job that waits for its turn: `opened.lua` adds it, under this id, at its turn.
+
+    `created`: when the job was created, as its hash has it.
+    """
     data = {"state": "queued"}
+    try:
+        at = max(1, math.floor(1000 * float(created or 0))), 0
+    except (ValueError, OverflowError):
+        at = 1, 0
     return StreamEntry(at, "state", data, _event("state", data, shown_id(at)))
 
 

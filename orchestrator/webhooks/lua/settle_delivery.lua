@@ -36,7 +36,7 @@ local function fails()
   end
 end
 
-local state = 'waiting'
+local state, again = 'waiting', nil
 if is_removed then
   state = ARGV[5] == '' and 'delivered' or 'failed'
 elseif ARGV[5] == '' then
@@ -46,14 +46,15 @@ elseif ARGV[5] == '' then
   count('delivered')
 else
   fails()
-  if ARGV[6] == '' or now + tonumber(ARGV[6]) > tonumber(since) + tonumber(ARGV[10]) then
+  again = tonumber(ARGV[6]) or (is_endpoint and ARGV[11] == '1' and 0)  -- what met the 410 waits, as the others do
+  if not again or now + again > tonumber(since) + tonumber(ARGV[10]) then
     state = 'failed'
     count('given_up')
   end
 end
 redis.call('HSET', KEYS[1], 'state', state, 'last_at', ARGV[3], 'status', ARGV[4], 'error', ARGV[5])
 if state == 'waiting' then
-  redis.call('ZADD', KEYS[3], now + tonumber(ARGV[6]), ARGV[1])
+  redis.call('ZADD', KEYS[3], now + again, ARGV[1])
 else
   redis.call('ZREM', KEYS[3], ARGV[1])
 end

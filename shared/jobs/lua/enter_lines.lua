@@ -4,7 +4,8 @@
 -- ARGV 1 now   2 ttl (s)   3 the jobs, as in `create`, and `lines`: of each that is not blank its number, its lane (0 or 1, 2:
 --      rejected), and the end of its JSON; the jobs are those of the lines of a lane   4 lines read before   5 digest of
 --      these   6 lines read with these   7 digest of all   8 how many are blank   9-12 why a line is rejected that finds no
---      room (end of its JSON): first lane, its tenant's share there, second lane, its tenant's share there
+--      room (end of its JSON): first lane, its tenant's share there, second lane, its tenant's share there   13 why one is
+--      whose key is another request's
 -- Returns 0 when there is no such batch, -1 when other lines were entered, -2 when it was cancelled before these were,
 --      else the record of each line, as JSON.
 -- with count
@@ -52,7 +53,7 @@ for _, line in ipairs(given.lines) do
       elseif verdict == 0 then
         kind = name_known(id)
       else
-        id, ending = nil, ending .. ARGV[8 + 2 * lane - verdict]
+        id, ending = nil, ending .. (verdict == -3 and ARGV[13] or ARGV[8 + 2 * lane - verdict])
       end
     end
     next_row = next_row + 1

@@ -48,7 +48,7 @@ def questions(lines: int) -> list[str]:
             case 1:
                 made.append('{"question": "half')
             case 2 | 3:
-                made.append(json.dumps({"question": f"q{number}?", "idempotency_key": f"k{number // 20}"}))
+                made.append(json.dumps({"question": f"q{number // 20}?", "idempotency_key": f"k{number // 20}"}))
             case 4:
                 fields = {"question": f"第{number}个问题？", "id": f"id-{number}", "meta": {"n": number, "topic": "流"}}
                 made.append(json.dumps(fields, ensure_ascii=False))

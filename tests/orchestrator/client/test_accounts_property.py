@@ -93,7 +93,8 @@ class Day:
             return self.dice.choice([b"null", b'{"question": ""}', b'{"question": "q", "strategy": "none_such"}'])
         line = {"question": f"why, {number}?", "id": number, "lane": "interactive" if kind < 0.15 else "batch"}
         if kind < 0.6:
-            line["idempotency_key"] = f"key {self.dice.randint(1, 120)}"
+            key = f"key {self.dice.randint(1, 120)}"
+            line |= {"question": f"why, {key}?", "idempotency_key": key}
         if kind > 0.9:
             line["tenant"] = "acme"
         return json.dumps(line).encode()
@@ -145,7 +146,8 @@ class Day:
 
     def ask(self) -> None:
         with doomed(self.ramify._redis, self.dice, 3), suppress(LaneFullError):
-            self.ramify.submit("one?", idempotency_key=f"key {self.dice.randint(1, 120)}", lane="batch")
+            key = f"key {self.dice.randint(1, 120)}"
+            self.ramify.submit(f"why, {key}?", idempotency_key=key, lane="batch")
 
     def reap(self) -> None:
         Reaper(self.ramify._app, self.jobs).run()

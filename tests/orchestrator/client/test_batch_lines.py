@@ -23,7 +23,7 @@ from tests.support.accounts import assert_adds_up
 FILE = b"""{"question": "one?", "idempotency_key": "k1", "id": "first", "meta": {"row": 1}}
 {"question": "two?", "idempotency_key": "k2"}
 
-{"question": "one again?", "idempotency_key": "k1", "id": 3.5}
+{"question": "one?", "idempotency_key": "k1", "id": 3.5}
 {"question": ""}
 {"question": "five?", "strategy": "no_such_one"}
 six?

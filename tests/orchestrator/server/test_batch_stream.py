@@ -137,3 +137,14 @@ def test_an_array_is_as_its_lines(ramify: Ramify) -> None:
     for body in (b"{", b'{"questions": 5}', b"null", b'{"a": ' + b"[" * 100_000):
         with pytest.raises(InputError):
             json_lines(body)
+
+
+def test_a_line_whose_key_is_another_questions_is_rejected(ramify: Ramify) -> None:
+    lines = [b'{"question": "why?", "idempotency_key": "a"}\n', b'{"question": "who?", "idempotency_key": "a"}\n']
+    again = [b'{"question": "why?", "idempotency_key": "a"}\n']
+    taken = BatchPost(ramify, PostedOptions()).take([*lines, *again])
+    assert (taken.enqueued, taken.duplicate, taken.rejected) == (1, 1, 1)
+    assert (taken.rejects[0].line, "another question" in taken.rejects[0].reason) == (2, True)
+    with pytest.raises(InputError, match="was used before with another question"):
+        ramify.submit("who?", idempotency_key="a")
+    assert ramify.submit("why?", idempotency_key="a") == next(iter(ramify.batch_lines(taken.batch_id))).job_id

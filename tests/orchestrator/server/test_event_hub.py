@@ -10,10 +10,11 @@ import pytest
 import redis
 
 from orchestrator.server.events.hub import EventHub
-from orchestrator.server.events.wire import BEGINNING, StreamEntry, StreamId, stream_id
+from orchestrator.server.events.wire import BEGINNING, StreamEntry, StreamId, shown_id, stream_id
 from shared.errors import TooManyRequestsError
-from shared.jobs import new_id
+from shared.jobs import JobStore, new_id
 from shared.jobs.keys import JobKeys
+from shared.models import JobRequest
 from shared.settings import Settings, load_settings
 from tests.support.redis_server import RedisServer
 
@@ -149,6 +150,25 @@ def test_a_waiting_job_says_so_and_silence_is_filled(settings: Settings, client:
         assert told([entry async for page in pages for entry in page]) == ["cancelled", "cancelled"]
 
     run(settings, scenario, keepalive_s=0.1)
+
+
+def test_a_job_that_waited_says_so_once(settings: Settings, client: redis.Redis) -> None:
+    store, waiting = JobStore(client, settings), new_id()
+    store.enqueue([(waiting, JobRequest(question="why?"))])
+
+    async def scenario(hub: EventHub) -> None:
+        pages = hub.follow(waiting)
+        (first,) = await anext(pages)
+        store.admit()
+        assert store.start_planning(waiting, "a")
+        stored = [entry_id.decode() for entry_id, _ in client.xrange(JobKeys(waiting).events)]
+        seen = [first]
+        while len(seen) < len(stored):
+            seen += await anext(pages)
+        assert [shown_id(entry.id) for entry in seen] == stored
+        assert told(seen) == ["queued", "planning"]
+
+    run(settings, scenario)
 
 
 def test_an_end_that_nobody_told_is_found(settings: Settings, client: redis.Redis, job: FakeJob) -> None:

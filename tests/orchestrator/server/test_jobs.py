@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from fastapi import Request
 from fastapi.testclient import TestClient
 
@@ -37,8 +38,29 @@ def test_given_an_idempotency_key_when_posted_twice_then_it_is_one_job(http: Tes
     key = {"Idempotency-Key": "a"}
     first, second = (http.post("/v1/jobs", json={"question": "why?"}, headers=key).json() for _ in range(2))
     assert first == second
-    other = http.post("/v1/jobs", json={"question": "why?", "idempotency_key": "b"}, headers=key)
-    assert other.json() == first, "the header goes before the body"
+    beside = http.post("/v1/jobs", json={"question": "why?", "idempotency_key": "a"}, headers=key)
+    assert (beside.status_code, beside.json()) == (202, first)
+
+
+@pytest.mark.parametrize(
+    ("body", "headers"),
+    [
+        ({"question": "what else?"}, [("Idempotency-Key", "a")]),
+        ({"question": "why?", "top_n": 3}, [("Idempotency-Key", "a")]),
+        ({"question": "why?", "idempotency_key": "b"}, [("Idempotency-Key", "a")]),
+        ({"question": "why?"}, [("Idempotency-Key", "a"), ("Idempotency-Key", "b")]),
+    ],
+)
+def test_given_a_key_of_another_question_or_two_keys_when_posted_then_it_is_refused(
+    http: TestClient, body: dict[str, object], headers: list[tuple[str, str]]
+):
+    http.post("/v1/jobs", json={"question": "why?"}, headers={"Idempotency-Key": "a"})
+    refused = http.post("/v1/jobs", json=body, headers=headers)
+    assert (refused.status_code, refused.json()["field"]) == (422, "Idempotency-Key")
+    assert "another" in refused.json()["fix"] or "send one of the two" in refused.json()["fix"]
+    in_body = http.post("/v1/jobs", json={"question": "what else?", "idempotency_key": "a"})
+    assert (in_body.status_code, in_body.json()["field"]) == (422, "idempotency_key")
+    assert len(http.get("/v1/jobs").json()["jobs"]) == 1
 
 
 def test_given_what_cannot_be_taken_when_posted_then_the_problem_has_the_sentence_of_the_command_line(http: TestClient):

@@ -1,14 +1,15 @@
 -- (nothing) -> queued, in the admission queue of the job's tenant: a job that exists waits in its queue, and one that is
--- refused does not exist. A job that exists already, or whose idempotency key names one that does, is left as it is. Its
+-- refused does not exist. A job that exists already, or whose idempotency key names one that does, is left as it is; the key
+-- is kept with a digest of the first request, and refuses any other. Its
 -- event stream is created when it stops waiting (see start_planning, stop, annotate): an empty stream takes 4 KB, more
 -- than the job.
 -- KEYS of the script begin with   1 active   2 recent; from `first_place` on, per admission queue that its jobs stand in:
 --      queue, ring, counts
 -- ARGV of the script begin with   1 now   2 ttl (s)   3 JSON: `places`, of each queue its tenant, how many jobs may wait in
 --      its lane, and of the tenant; `jobs`, of each the number of its queue, id, seconds that it may wait, key of its
---      idempotency key (or empty), then field, value pairs of its hash; and more, as the script says
--- Returns 1: waits now, 0: was there before, -1: refused, the lane is full, -2: refused, the tenant's share is; and the id
--- of the job.
+--      idempotency key (or empty), digest of its request, then field, value pairs of its hash; and more, as the script says
+-- Returns 1: waits now, 0: was there before, -1: refused, the lane is full, -2: refused, the tenant's share is, -3: refused,
+-- the key is another request's; and the id of the job, there of the one that has the key.
 local function job_key(like, id) return string.match(like, '^(.-{)') .. id .. '}:job' end
 
 -- An error when a key is of another type: that is found before anything is written, so that nothing is left half made.
@@ -59,19 +60,24 @@ local function create(first_place, row)
   local now, ttl, place = ARGV[1], ARGV[2], given.places[row[1] + 1]
   local queue, ring, counts = unpack(KEYS, first_place + 3 * row[1], first_place + 3 * row[1] + 2)
   local tenant, most, most_own = unpack(place)
-  local _, id, limit, idempotency = unpack(row, 1, 4)
+  local _, id, limit, idempotency, digest = unpack(row, 1, 5)
   local job = job_key(queue, id)
-  local first = idempotency ~= '' and redis.call('GET', idempotency)
-  if first and redis.call('EXISTS', job_key(queue, first)) == 1 then return 0, first end
+  local kept = idempotency ~= '' and redis.call('GET', idempotency)
+  if kept then
+    local first, asked = string.match(kept, '^(%S+) ?(.*)$')
+    if first and redis.call('EXISTS', job_key(queue, first)) == 1 then
+      return (asked == '' or asked == digest) and 0 or -3, first -- a release before this one kept no digest
+    end
+  end
   if redis.call('EXISTS', job) == 1 then return 0, id end
   local verdict = room(queue, counts, most, most_own)
   if verdict < 0 then return verdict, id end
-  if idempotency ~= '' then redis.call('SET', idempotency, id, 'EX', ttl) end
+  if idempotency ~= '' then redis.call('SET', idempotency, id .. ' ' .. digest, 'EX', ttl) end
   local waits_until = string.format('%.3f', tonumber(now) + tonumber(limit))
   for _, value in ipairs({'state', 'queued', 'created_at', now, 'updated_at', now, 'waits_until', waits_until}) do
     row[#row + 1] = value
   end
-  redis.call('HSET', job, unpack(row, 5))
+  redis.call('HSET', job, unpack(row, 6))
   redis.call('EXPIRE', job, ttl)
   if sizes[queue] == 0 then rings[#rings + 1] = {ring, tenant} end
   sizes[queue], waiting[counts], grown[counts] = sizes[queue] + 1, waiting[counts] + 1, grown[counts] + 1
