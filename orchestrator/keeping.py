@@ -8,7 +8,6 @@ from itertools import islice
 from typing import Any
 
 from orchestrator.intake import QuestionInput, as_request
-from orchestrator.judging import judged_documents
 from orchestrator.permits import Permits
 from orchestrator.refresh import Refreshing
 from orchestrator.retry import Retried, Retrying, checked_changes, job_or_batch
@@ -115,7 +114,7 @@ class Keeping(ABC):
         if verdict not in frozenset(Judged):
             raise InputError("verdict", verdict, "write good or bad")
         answer, tenant = self.result(job_id), self.status(job_id).tenant
-        chosen = judged_documents(answer, documents)
+        chosen = _judged_documents(answer, documents)
         with reachable(self.settings):
             kept = Judgements(self._jobs.client, self.settings, self._jobs.clock)
             if not kept.judge(tenant, job_id, Judged(verdict), chosen):
@@ -134,3 +133,23 @@ class Keeping(ABC):
             refreshing = Refreshing(self._jobs, self._submitter)
             wanted = list(islice(refreshing.stale(bound_tenant(self.tenant, tenant)), limit))
             return JobList(self._reader.statuses(wanted))
+
+
+def _judged_documents(answer: Answer, names: Iterable[str]) -> list[str]:
+    """The ids of the documents that `names` mean: `2` for the citation [2], else an id, path or title of a result.
+
+    Raises: InputError for what the answer does not show.
+    """
+    return list(dict.fromkeys(_document(answer, name) for name in names))
+
+
+def _document(answer: Answer, name: str) -> str:
+    cited = {str(one.number): one.doc_id for one in answer.summary.citations if one.doc_id}
+    if name in cited:
+        return cited[name]
+    for hit in answer.results:
+        if name in {hit.doc_id, hit.path, hit.title}:
+            return hit.doc_id
+    shown = ", ".join(dict.fromkeys(hit.path for hit in answer.results[:5])) or "none"
+    fix = f"name a citation by its number, or a document that the answer shows by its path ({shown} ...)"
+    raise InputError("--doc", name, fix)

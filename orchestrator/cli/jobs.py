@@ -235,13 +235,8 @@ def retry(  # noqa: PLR0913 - the signature is the command line
         new_id = made.job_id or made.batch_id or ""
         streams.warn_about(client, new_id)
         if wait:
-            try:
-                streams.note(f"{made.retry_of} is tried again as {new_id}: {_taken_over(made)}")
-                code = wait_for_retry(client, made, as_json=json)
-            except KeyboardInterrupt:
-                streams.note(f"{new_id} goes on: `ramify status {new_id} --watch` follows it")
-                code = streams.INTERRUPTED
-            raise typer.Exit(code)
+            told = f"{made.retry_of} is tried again as {new_id}: {_taken_over(made)}"
+            raise typer.Exit(wait_for_retry(client, made, told, as_json=json))
     if json:
         streams.document(made)
     else:
@@ -270,16 +265,22 @@ def _taken_over(made: Retried) -> str:
     return f"{leaves}, which saves {counted(calls, 'call')}, {counted(tokens, 'token')}{money}"
 
 
-def wait_for_retry(client: Ramify, made: Retried, *, as_json: bool) -> int:
-    """Follow what a retry has made to its end, and show it. Returns the exit code."""
+def wait_for_retry(client: Ramify, made: Retried, told: str, *, as_json: bool) -> int:
+    """Say what a retry has made, follow it to its end, and show it. Returns the exit code, of ctrl-C too."""
     from orchestrator.cli.follow import follow, follow_batch
     from orchestrator.cli.render.batches import draw_batch
 
-    if made.job_id:
-        return show_outcome(client, follow(client, made.job_id), as_json=as_json)
-    found = follow_batch(client, made.batch_id or "")
-    streams.output(found, draw_batch, as_json=as_json)
-    return streams.batch_exit_code(found) if found.terminal else streams.FAILED
+    try:
+        streams.note(told)
+        if made.job_id:
+            return show_outcome(client, follow(client, made.job_id), as_json=as_json)
+        found = follow_batch(client, made.batch_id or "")
+        streams.output(found, draw_batch, as_json=as_json)
+        return streams.batch_exit_code(found) if found.terminal else streams.FAILED
+    except KeyboardInterrupt:
+        new_id = made.job_id or made.batch_id
+        streams.note(f"{new_id} goes on: `ramify status {new_id} --watch` follows it")
+        return streams.INTERRUPTED
 
 
 def why(ctx: typer.Context, id_: Id, *, tenant: options.OfTenant = None, json: options.Json = False) -> None:

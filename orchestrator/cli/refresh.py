@@ -37,13 +37,9 @@ def refresh(  # noqa: PLR0913 - the signature is the command line
         new_id = made.job_id or made.batch_id or ""
         streams.warn_about(client, new_id)
         if wait:
-            try:
-                streams.note(_said(made, new_id))
-                code = wait_for_retry(client, made, as_json=json)
+            code = wait_for_retry(client, made, _said(made, new_id), as_json=json)
+            if code != streams.INTERRUPTED:
                 _tell_changes(client, made)
-            except KeyboardInterrupt:
-                streams.note(f"{new_id} goes on: `ramify status {new_id} --watch` follows it")
-                code = streams.INTERRUPTED
             raise typer.Exit(code)
     if json:
         streams.document(made)
