@@ -16,7 +16,7 @@ from shared.errors import InputError
 from shared.jobs.job_list import OPEN, STATES
 from shared.models import BatchStatus
 from shared.models.base import Model
-from shared.models.batch import LineKind, LineRecord, LineReport
+from shared.models.batch import LineId, LineKind, LineReport
 
 _NAMES = tuple(dict.fromkeys([*STATES, *LineKind]))
 
@@ -37,6 +37,22 @@ class BatchId(Model):
     """One batch."""
 
     id: Id = Field(description="of a batch")
+
+
+class EnteredLine(Model):
+    """What became of a line of a batch when it was entered, and which job answers it. The fields are as in its report.
+
+    `reason`: why it was rejected; `text`: how it begins.
+    """
+
+    line: int
+    kind: LineKind
+    job_id: str | None = None
+    id: LineId | None = None
+    meta: dict[str, Any] | None = None
+    key: str | None = None
+    reason: str | None = None
+    text: str | None = None
 
 
 class ReportInput(BatchId):
@@ -71,8 +87,10 @@ def _report(client: Ramify, given: ReportInput) -> Iterator[LineReport]:
     return wanted(client.batch_report(given.id), given.state)
 
 
-def _lines(client: Ramify, given: BatchId) -> Iterator[LineRecord]:
-    return client.batch_lines(given.id)
+def _lines(client: Ramify, given: BatchId) -> Iterator[EnteredLine]:
+    for record in client.batch_lines(given.id):
+        fields = dict(record)
+        yield EnteredLine(line=fields.pop("number"), **fields)
 
 
 def _results(client: Ramify, given: BatchId) -> Iterator[AnsweredLine]:
@@ -88,7 +106,7 @@ OPERATIONS: tuple[Operation[Any], ...] = (
         routes=(HttpRoute("GET", "/v1/batches/{id}/report"),),
     ),
     Operation(
-        "batch_lines", BatchId, LineRecord, _lines, rows=True, routes=(HttpRoute("GET", "/v1/batches/{id}/lines"),)
+        "batch_lines", BatchId, EnteredLine, _lines, rows=True, routes=(HttpRoute("GET", "/v1/batches/{id}/lines"),)
     ),
     Operation(
         "batch_results", BatchId, AnsweredLine, _results, command="result", rows=True,

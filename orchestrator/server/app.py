@@ -10,7 +10,7 @@ from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, Any
 
 from anyio import to_thread
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import Route
 
@@ -27,6 +27,7 @@ from orchestrator.server.events.accounts import BatchWatch
 from orchestrator.server.events.hub import KEEPALIVE_S, EventHub
 from orchestrator.server.openapi import described
 from orchestrator.server.page.router import add_error_pages, page_router
+from orchestrator.server.queries import known_query
 from shared.settings import Settings
 
 if TYPE_CHECKING:
@@ -43,6 +44,10 @@ _CORS: dict[str, Any] = {
 }  # fmt: skip
 #: Made once, as the routers that are written by hand are.
 _OPERATIONS = routes.router_of(OPERATIONS.values())
+#: Their routes refuse parameters of the query that they do not know.
+_STRICT = (
+    health.router, event_routes.router, batch_stream.router, chat.router, uploads.router, _OPERATIONS,
+)  # fmt: skip
 #: Paths whose bodies may have any size: their routes bound what they keep.
 _STREAMED = (batch_stream.PATH, uploads.PATH)
 
@@ -93,14 +98,10 @@ def make_app(settings: Settings, client: Ramify | None = None) -> FastAPI:
     if settings.server.origins:
         app.add_middleware(CORSMiddleware, allow_origins=settings.server.origins, **_CORS)
     app.add_middleware(metrics.CountedRequests, metrics=counted)
-    app.include_router(health.router)
     app.include_router(metrics.router)
     app.include_router(login.router)
-    app.include_router(event_routes.router)
-    app.include_router(batch_stream.router)
-    app.include_router(chat.router)
-    app.include_router(uploads.router)
-    app.include_router(_OPERATIONS)
+    for router in _STRICT:
+        app.include_router(router, dependencies=[Depends(known_query)])
     app.include_router(page_router())
     add_error_pages(app)
     if mcp:

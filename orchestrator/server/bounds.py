@@ -17,9 +17,10 @@ class _RefusedError(Exception):
 
 
 class BodyBounds:
-    """Refuses bodies of more than `most_bytes`, and those of which nothing comes for `pause_s` seconds.
+    """Refuses bodies of more than `most_bytes`, those of which nothing comes for `pause_s` seconds, and packed ones.
 
-    A body that is bounded has to be whole after four times that. Paths below `streamed` are bounded in pauses alone.
+    A body that is bounded has to be whole after four times that. Paths below `streamed` are bounded in pauses alone,
+    and may be packed.
     """
 
     def __init__(self, app: ASGIApp, most_bytes: int, pause_s: float, streamed: tuple[str, ...] = ()) -> None:
@@ -40,7 +41,11 @@ class BodyBounds:
             began = True
             await send(message)
 
-        declared = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
+        given = dict(scope["headers"])
+        if body.whole and given.get(b"content-encoding", b"identity").strip().lower() not in {b"", b"identity"}:
+            await self._refuse(415, scope, receive, send)
+            return
+        declared = given.get(b"content-length", b"0")
         if body.whole and declared.isdigit() and int(declared) > self._most_bytes:
             await self._refuse(413, scope, receive, send)
             return
@@ -55,6 +60,7 @@ class BodyBounds:
     async def _refuse(self, status: int, scope: Scope, receive: Receive, send: Send) -> None:
         said = {
             413: f"the body is too large: send at most {self._most_bytes:,} bytes",
+            415: "the body is taken as it is: leave the header Content-Encoding out",
             408: f"the body did not come in time: send it without pauses of {self._pause_s:g} seconds",
         }[status]
         await refuse(status, said, {"Connection": "close"})(scope, receive, send)

@@ -21,12 +21,14 @@ class Health(Model):
     status: Literal["ok"] = "ok"
 
 
+@router.head("/healthz", include_in_schema=False)
 @router.get("/healthz", operation_id="healthz", summary="Whether this process answers.")
 async def healthz() -> Health:
     """Whether this process answers."""
     return Health()
 
 
+@router.head("/readyz", include_in_schema=False)
 @router.get(
     "/readyz", operation_id="readyz", summary="Whether Redis answers, so that jobs can be taken.", responses=_UNREADY
 )

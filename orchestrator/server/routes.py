@@ -38,7 +38,7 @@ _PROBLEMS = {
     408: "The body did not come in time.",
     409: "There is nothing to give (yet), or something is in the way.",
     413: "The body is too large.",
-    415: "The body is not declared as JSON.",
+    415: "The body is not declared as JSON, or is packed.",
     422: "A value cannot be used; `field` says which, `fix` what to give instead.",
     429: "Too much waits, or was asked; Retry-After says for how long.",
     500: "A fault of the server.",

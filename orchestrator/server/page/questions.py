@@ -49,6 +49,7 @@ def _asking(visitor: Visitor, form: Mapping[str, str], **more: Any) -> Response:
     return visitor.page("home.html", form=given, strategies=strategies, jobs=recent, **context)
 
 
+@router.head("/")
 @router.get("/")
 def home(visitor: ReadVisitor, question: str = "", again: str = "") -> Response:
     """The form of a question, and the last jobs."""
