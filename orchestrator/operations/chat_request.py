@@ -1,13 +1,13 @@
 """What a chat client sends, as OpenAI's clients write it, and which question that is. Pure.
 
-Options of a model that Ramify has no use for (temperature, max_tokens ...) are left out; what would change what the
-answer has to be, and cannot be done, is refused.
+Options of a model that Ramify has no use for (temperature, max_tokens ...) are checked and left out; what would change
+what the answer has to be, and cannot be done, is refused.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import ConfigDict, Field
 
@@ -21,6 +21,9 @@ from shared.models.request import MAX_MESSAGE_CHARS, ChatMessage, Question, Sess
 USUAL, IN_BATCH, BY_STRATEGY = "ramify", "ramify-batch", "ramify/"
 _MOST_MESSAGES = 1_000
 _IGNORED_CHOICES = (None, "none", "auto")
+_Share = Annotated[float | None, Field(ge=0, le=1)]
+_Penalty = Annotated[float | None, Field(ge=-2, le=2)]
+_Tokens = Annotated[int | None, Field(ge=1)]
 
 
 class ChatPart(Model):
@@ -62,6 +65,13 @@ class ChatRequest(Model):
     response_format: dict[str, Any] | None = None
     logprobs: bool | None = None
     modalities: tuple[str, ...] | None = None
+    stop: str | tuple[str, ...] | None = None
+    temperature: float | None = Field(default=None, ge=0, le=2)
+    top_p: _Share = None
+    presence_penalty: _Penalty = None
+    frequency_penalty: _Penalty = None
+    max_tokens: _Tokens = None
+    max_completion_tokens: _Tokens = None
     ramify: dict[str, Any] = Field(default_factory=dict)
 
 
@@ -122,10 +132,14 @@ def _refuse_impossible(given: ChatRequest) -> None:
     """Raises: InputError for what would make another answer."""
     if given.n not in {None, 1}:
         raise InputError("n", given.n, "there is one answer: leave it out")
-    for name in ("tool_choice", "function_call"):
-        if getattr(given, name) not in _IGNORED_CHOICES:
-            fix = "no tools are called here: leave it out, or write 'none' or 'auto', and the tools are not used"
-            raise InputError(name, getattr(given, name), fix)
+    for name, tools in (("tool_choice", "tools"), ("function_call", "functions")):
+        choice, offered = getattr(given, name), getattr(given, tools)
+        if choice not in _IGNORED_CHOICES:
+            raise InputError(name, choice, "no tools are called here: leave it out, or write 'none'")
+        if offered and choice != "none":
+            raise InputError(tools, offered, f"no tools are called here: leave them out, or write {name} 'none'")
+    if given.stop:
+        raise InputError("stop", given.stop, "an answer is not cut: leave it out")
     kind = (given.response_format or {}).get("type", "text")
     if kind != "text":
         raise InputError("response_format.type", kind, "answers are text: leave it out, or write 'text'")

@@ -199,6 +199,10 @@ REFUSED = (
     ({"messages": [{"role": "user", "content": "x" * 5000}]}, openai.BadRequestError, None, "4000"),
     ({"n": 2}, openai.BadRequestError, "n", "one answer"),
     ({"tools": [TOOL], "tool_choice": "required"}, openai.BadRequestError, "tool_choice", "no tools"),
+    ({"tools": [TOOL]}, openai.BadRequestError, "tools", "no tools"),
+    ({"stop": ["."]}, openai.BadRequestError, "stop", "not cut"),
+    ({"temperature": 5}, openai.BadRequestError, "temperature", "2"),
+    ({"max_tokens": 0}, openai.BadRequestError, "max_tokens", "1"),
     ({"response_format": {"type": "json_object"}}, openai.BadRequestError, "response_format.type", "text"),
     ({"extra_body": {"ramify": {"tenant": "other"}}}, openai.BadRequestError, "ramify.tenant", "no field"),
     ({"extra_body": {"ramify": {"top_n": 0}}}, openai.BadRequestError, "top_n", "greater"),
@@ -216,7 +220,7 @@ def test_what_cannot_be_answered_is_said_in_the_form_of_openai(chat: openai.Open
 
 
 def test_tools_that_need_not_be_used_are_not(chat: openai.OpenAI, pools: Pools):
-    assert ask(chat, "why?", tools=[TOOL], temperature=0, max_tokens=5).choices[0].message.tool_calls is None
+    assert ask(chat, "why?", tools=[TOOL], tool_choice="none", temperature=0, max_tokens=5).choices[0].message.tool_calls is None
 
 
 def test_a_question_that_ends_without_an_answer_is_an_error(chat: openai.OpenAI, pools: Pools, ramify: Ramify):
