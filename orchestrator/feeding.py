@@ -230,6 +230,6 @@ def _raw(
         try:
             document = given if isinstance(given, PushedDocument) else PushedDocument.model_validate(given)
         except ValidationError as error:
-            raise request_fault(error, given=given) from None
+            raise request_fault(error) from None
         yield document.raw(source, options.namespace, options.tenant)
         yield None

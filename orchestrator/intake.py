@@ -100,7 +100,7 @@ def as_request(
     try:
         return _of_tenant(_of_caller(JobRequest.model_validate(fields)), tenant)
     except ValidationError as error:
-        raise request_fault(error, given=question) from None
+        raise request_fault(error) from None
 
 
 def _of_caller(request: JobRequest) -> JobRequest:

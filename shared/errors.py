@@ -33,6 +33,14 @@ class InputError(RamifyError):
         super().__init__(f"{_line(field, _LONGEST_NAME)}: {shown(value)} cannot be used: {_line(fix, _LONGEST_FIX)}")
 
 
+class MissingError(InputError):
+    """A field that has to be given is not there."""
+
+    def __init__(self, field: str, fix: str = "it is missing: give it") -> None:
+        super().__init__(field, None, fix)
+        self.args = (f"{_line(field, _LONGEST_NAME)}: {fix}",)
+
+
 class SettingsError(InputError):
     """A setting is unknown, of the wrong type or out of range."""
 

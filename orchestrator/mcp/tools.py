@@ -106,7 +106,7 @@ class OperationTool:
         try:
             given: Model = self.operation.input.model_validate(fields)
         except ValidationError as error:
-            raise request_fault(error, given=dict(arguments)) from None
+            raise request_fault(error) from None
         return given
 
 

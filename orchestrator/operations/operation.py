@@ -72,7 +72,7 @@ class Operation(Generic[Given]):
         try:
             taken = self.input(**given)
         except ValidationError as error:
-            raise request_fault(error, given=dict(given)) from None
+            raise request_fault(error) from None
         return self.run(client, taken)
 
     def parameters(self) -> frozenset[str]:

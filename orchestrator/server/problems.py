@@ -85,7 +85,7 @@ def problem_of(error: RamifyError) -> Problem:
     """An error of ours as a problem."""
     status, parts = status_of(error), dict[str, str]()
     if isinstance(error, InputError):
-        parts = {"field": error.field, "value": shown(error.value), "fix": error.fix}
+        parts = {"field": error.field, "value": _bare(error.value), "fix": error.fix}
     if isinstance(error, IngestUnderWayError):
         parts["job_id"] = error.job_id
     return Problem(title=HTTPStatus(status).phrase, status=status, detail=_printable(str(error)), **parts)
@@ -188,6 +188,12 @@ _SENTENCES = {
     404: "there is no such path: /openapi.json lists all",
     405: "this path does not take that method: the header Allow says which",
 }
+
+
+def _bare(value: object) -> str:
+    """A value as it was written: JSON has quotes of its own."""
+    text = shown(value)
+    return text[1:].removesuffix(text[0]) if isinstance(value, str) else text
 
 
 def _printable(text: str) -> str:

@@ -62,7 +62,7 @@ class StandingQuestions:
                 }
             )
         except ValidationError as error:
-            raise request_fault(error, given={"every_s": every_s, "notify": notify}) from None
+            raise request_fault(error) from None
         question = question.model_copy(update={"notify": self._checked(question)})
         self._client.hset(StandingKeys.questions, question.id, question.model_dump_json())
         self.keep_alive()

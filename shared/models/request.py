@@ -31,16 +31,17 @@ LAST_MESSAGES = 5
 MAX_QUERIES = 5
 MIN_TYPED_CHARS, MAX_TYPED_CHARS = 2, 300
 _ROLES = ("user", "assistant", "system", "tool")
+NAME_FORM, TENANT_FORM = r"^[\w.\-&&[^\u200c\u200d]]{1,64}$", r"^[A-Za-z0-9_.\-]{1,64}$"
 #: Names that stand in keys and filters: no separators, no braces, no white space, nothing that is not seen.
 Name = Annotated[
     str,
     Field(
-        pattern=r"^[\w.\-&&[^\u200c\u200d]]{1,64}$",
+        pattern=NAME_FORM,
         json_schema_extra={"pattern": r"^[\w.\-]{1,64}$"},  # sets are cut in Rust's syntax alone
     ),
 ]
 #: The name of a wall is ASCII: no two of them look the same.
-TenantName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.\-]{1,64}$")]
+TenantName = Annotated[str, Field(pattern=TENANT_FORM)]
 #: A value to filter by. Without a bound pydantic lets half a surrogate pair through, which no JSON can hold.
 _Value = Annotated[str, Field(max_length=4096)]
 _SYMBOL = re.compile(r"[\w$]+(?:\.[\w$]+)*")

@@ -9,7 +9,8 @@ from typing import Any
 
 from pydantic import BaseModel, SecretStr, ValidationError
 
-from shared.errors import InputError, SettingsError
+from shared.errors import InputError, MissingError, SettingsError
+from shared.models.request import NAME_FORM, TENANT_FORM
 from shared.plugins import STAGES, plugins
 from shared.settings.sections import nearest
 from shared.settings.strategies import BUILT_IN as _STAGES
@@ -20,9 +21,15 @@ _MAY_BE_SECRET = re.compile("key|auth|password|url|sentinels")
 _FIELD = re.compile(r'field "(\w+)"')
 #: Stands for a value that may be a secret: one under a misspelt name could be anything.
 HIDDEN = "the value given"
+#: What a pattern wants.
+_FORMS = {
+    NAME_FORM: "use 1 to 64 letters, digits, dots, dashes and underscores",
+    TENANT_FORM: "use 1 to 64 ASCII letters, digits, dots, dashes and underscores",
+}
 _TABLE, _LIST = "write a table of names and values", "write a list, in brackets"
 _WANTED = {
     "model_type": _TABLE, "model_attributes_type": _TABLE, "dict_type": _TABLE, "mapping_type": _TABLE,
+    "missing": "it is missing: give it", "extra_forbidden": "there is no such field: leave it out",
     "tuple_type": _LIST, "list_type": _LIST, "set_type": _LIST, "frozen_set_type": _LIST,
 }  # fmt: skip
 
@@ -62,19 +69,16 @@ def environment_fault(error: Exception) -> SettingsError:
     return SettingsError(name, HIDDEN, f"a table or a list is written as JSON, or one setting at a time: {name}__NAME")
 
 
-def request_fault(error: ValidationError, where: str = "", given: Any = None) -> InputError:
-    """The first fault of a request, naming the field; `where` is put before it (a line number, say).
-
-    `given`: what the caller wrote, shown where a field of the request itself is missing.
-    """
-    fault = error.errors()[0]
-    is_own = fault["type"] == "missing" and len(fault["loc"]) == 1 and given is not None
-    return field_fault({**fault, "input": given} if is_own else fault, where)
+def request_fault(error: ValidationError, where: str = "") -> InputError:
+    """The first fault of a request, naming the field; `where` is put before it (a line number, say)."""
+    return field_fault(error.errors()[0], where)
 
 
 def field_fault(fault: Any, where: str = "") -> InputError:
     """The same of one of pydantic's faults: a mapping with `loc`, `input`, `type` and `msg`."""
     name = ".".join(str(part) for part in fault["loc"]) or "request"
+    if fault["type"] == "missing":
+        return MissingError(f"{where}{name}")
     return InputError(f"{where}{name}", fault["input"], sentence(fault))
 
 
@@ -113,6 +117,11 @@ def sentence(fault: Any) -> str:
     """What is wrong with one of pydantic's faults, in words of a file, not of Python's types."""
     if fault["type"] in _WANTED:
         return _WANTED[fault["type"]]
+    if fault["type"] in {"too_short", "too_long"}:
+        least, most = fault["ctx"].get("min_length"), fault["ctx"].get("max_length")
+        return f"give at least {least}" if most is None else f"give at most {most}"
+    if fault["type"] == "string_pattern_mismatch":
+        return _FORMS.get(fault["ctx"]["pattern"], "it has another form than its description says")
     text: str = fault["msg"].removeprefix("Value error, ")
     return text[:1].lower() + text[1:]
 

@@ -146,7 +146,7 @@ def test_given_questions_without_the_field_when_planned_then_a_warning_counts_th
         ({"plan": [{"filled": "a"}, {}]}, "plan.filled", "no list of texts"),
         ({"plan": ["a"] * 64}, "plan", "63 are the most"),
         ({"plan": ["a #2", "b"]}, "plan", "question q1: entry 1 waits for entry 2, which stands behind it"),
-        ({"plan": [{"query": "a", "depend_on": [1]}]}, "plan", "question q1: extra inputs"),
+        ({"plan": [{"query": "a", "depend_on": [1]}]}, "plan", "question q1: there is no such field"),
     ],
 )
 def test_given_a_field_that_is_no_plan_when_planned_then_it_is_refused(tmp_path, labels, field, said):

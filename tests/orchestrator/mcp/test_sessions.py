@@ -132,7 +132,7 @@ def test_given_an_idempotency_key_when_the_call_is_cancelled_then_the_job_of_oth
 @pytest.mark.parametrize(
     ("tool", "arguments", "said"),
     [
-        ("ask", {}, "question: {} cannot be used: field required"),
+        ("ask", {}, "question: it is missing: give it"),
         ("ask", {"question": " "}, "question: ' ' cannot be used: is empty: write a question"),
         ("ask", {"question": "why?", "top_n": 0}, "top_n: 0 cannot be used: input should be greater than or equal"),
         (

@@ -93,7 +93,7 @@ def entry(**fields: object) -> str:
 NONSENSE = {
     "unknown field": (entry(query="b?", depend_on=[1]), "entry 2, depend_on", "did you mean 'depends_on'?"),
     "unknown top field": ('{"queston": "q"}', "queston", "did you mean 'question'?"),
-    "no query": (entry(dimension="why"), "entry 2, query", "field required"),
+    "no query": (entry(dimension="why"), "entry 2, query", "it is missing"),
     "empty query": (entry(query=""), "entry 2, query", "at least 1 character"),
     "blank query": (entry(query=" \t"), "entry 2, query", "it is empty: write a question"),
     "unknown filter": ('question="q"\n[filters]\ntag=["x"]', "filters.tag", "did you mean 'tags'?"),

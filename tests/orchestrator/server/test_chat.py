@@ -220,7 +220,10 @@ def test_what_cannot_be_answered_is_said_in_the_form_of_openai(chat: openai.Open
 
 
 def test_tools_that_need_not_be_used_are_not(chat: openai.OpenAI, pools: Pools):
-    assert ask(chat, "why?", tools=[TOOL], tool_choice="none", temperature=0, max_tokens=5).choices[0].message.tool_calls is None
+    assert (
+        ask(chat, "why?", tools=[TOOL], tool_choice="none", temperature=0, max_tokens=5).choices[0].message.tool_calls
+        is None
+    )
 
 
 def test_a_question_that_ends_without_an_answer_is_an_error(chat: openai.OpenAI, pools: Pools, ramify: Ramify):

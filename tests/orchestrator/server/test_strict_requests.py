@@ -81,3 +81,23 @@ def test_a_line_of_a_batch_is_named_by_one_word(http: TestClient) -> None:
     for kind in ("lines", "report"):
         (line,) = http.get(f"/v1/batches/{batch}/{kind}").text.splitlines()
         assert json.loads(line).get("line") == 1, line
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "field", "fix"),
+    [
+        ("/v1/jobs", {}, "question", "it is missing: give it"),
+        ("/v1/jobs", {"question": "why?", "mod": 1}, "mod", "there is no such field: leave it out"),
+        ("/v1/jobs", {"question": "why?", "filters": {"namespace": "a b"}}, "filters.namespace", "use 1 to 64 letters"),
+        ("/v1/ingests", {"documents": []}, "documents", "give at least 1"),
+    ],
+)
+def test_a_fix_says_what_to_do(http: TestClient, path: str, body: dict[str, object], field: str, fix: str) -> None:
+    found = http.post(path, json=body).json()
+    assert (found["status"], found["field"]) == (422, field)
+    assert found["fix"].startswith(fix)
+    assert found["detail"].endswith(found["fix"])
+
+
+def test_a_value_is_told_as_it_was_written(http: TestClient) -> None:
+    assert http.get("/v1/jobs?limit=many").json()["value"] == "many"
