@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 
@@ -15,6 +15,7 @@ from starlette.types import Receive, Scope, Send
 from orchestrator.access.caller import Caller
 from orchestrator.client import Ramify
 from orchestrator.mcp.server import CorpusServer
+from orchestrator.mcp.sessions import BoundedSessions
 from shared.settings import Settings
 
 #: The server's entrance has held Host and Origin against its settings, and knows addresses that no list can name.
@@ -48,21 +49,24 @@ class McpPath:
 
     path = "/mcp"
 
-    def __init__(self, client: Ramify, settings: Settings) -> None:
+    def __init__(self, client: Ramify, settings: Settings, revoked: Callable[[Collection[str]], list[str]]) -> None:
+        """`revoked`: which of some keys hold no more."""
         logging.getLogger("mcp").setLevel(logging.WARNING)  # it logs the ids of sessions
         self._server = CorpusServer(HttpDesk(client), settings.mcp)
-        self._app = self._server.streamable_http_app(
+        most = settings.server.connections
+        app = self._server.streamable_http_app(
             streamable_http_path=self.path,
             transport_security=_CHECKED,
-            max_sessions=settings.server.connections,
+            max_sessions=most,
             max_request_body_size=settings.server.max_body_bytes,
         )
+        self._sessions = BoundedSessions(app, most, revoked)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request of a caller that the server's entrance has found.
 
         The SDK is told of it as of its own users, so that a session is kept for the key that began it.
-        Raises: KeyError where no entrance stands before it.
+        Raises: KeyError where no entrance stands before it, TooManyRequestsError for one session too many.
         """
         caller: Caller = scope["state"]["caller"]
         if caller.key_id is not None:
@@ -70,7 +74,7 @@ class McpPath:
             scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=caller.key_id, scopes=scopes))
         held = _CALLER.set(caller)
         try:
-            await self._app(scope, receive, send)
+            await self._sessions.serve(caller, scope, receive, send)
         finally:
             _CALLER.reset(held)
 

@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
-from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, Any
 
 from anyio import to_thread
@@ -16,6 +15,7 @@ from starlette.routing import Route
 
 from orchestrator.access.callers import Callers
 from orchestrator.access.guesses import Guesses
+from orchestrator.access.places import Places
 from orchestrator.client import Ramify
 from orchestrator.operations.registry import OPERATIONS
 from orchestrator.server import batch_stream, chat, health, login, metrics, problems, routes, uploads
@@ -42,6 +42,8 @@ _CORS: dict[str, Any] = {
     ),
     "expose_headers": ("Location", "Retry-After", "Mcp-Session-Id"),
 }  # fmt: skip
+#: Told when no more requests may wait for seconds: quick ones find a thread whatever waits.
+_WAITING = "too many requests wait for an answer of a pool: try again in a few seconds"
 #: Made once, as the routers that are written by hand are.
 _OPERATIONS = routes.router_of(OPERATIONS.values())
 #: Their routes refuse parameters of the query that they do not know.
@@ -59,7 +61,8 @@ def make_app(settings: Settings, client: Ramify | None = None) -> FastAPI:
     """
     ramify = client or Ramify(settings)
     counted = metrics.ServerMetrics(ramify.settings)
-    mcp = _mcp(ramify, settings)
+    callers = Callers(ramify.redis, settings)
+    mcp = _mcp(ramify, settings, callers)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -85,7 +88,7 @@ def make_app(settings: Settings, client: Ramify | None = None) -> FastAPI:
         separate_input_output_schemas=False,
     )
     app.state.ramify, app.state.settings, app.state.metrics = ramify, settings, counted
-    app.state.waiting = BoundedSemaphore(settings.server.threads // 2)
+    app.state.waiting = Places(settings.server.threads // 2, _WAITING, retry_after_s=2.0)
     problems.add_handlers(app)
     app.add_middleware(
         BodyBounds,
@@ -93,8 +96,8 @@ def make_app(settings: Settings, client: Ramify | None = None) -> FastAPI:
         pause_s=settings.server.body_timeout_s,
         streamed=_STREAMED,
     )
-    app.state.callers, app.state.guesses = Callers(ramify.redis, settings), Guesses()
-    app.add_middleware(Entrance, callers=app.state.callers, settings=settings.server)
+    app.state.callers, app.state.guesses = callers, Guesses()
+    app.add_middleware(Entrance, callers=callers, settings=settings.server)
     if settings.server.origins:
         app.add_middleware(CORSMiddleware, allow_origins=settings.server.origins, **_CORS)
     app.add_middleware(metrics.CountedRequests, metrics=counted)
@@ -110,13 +113,13 @@ def make_app(settings: Settings, client: Ramify | None = None) -> FastAPI:
     return app
 
 
-def _mcp(client: Ramify, settings: Settings) -> McpPath | None:
+def _mcp(client: Ramify, settings: Settings, callers: Callers) -> McpPath | None:
     """The path of MCP clients; None where the extra `mcp` is not installed."""
     if find_spec("mcp") is None:
         return None
     from orchestrator.mcp.http import McpPath  # noqa: PLC0415 - an extra of its own
 
-    return McpPath(client, settings)
+    return McpPath(client, settings, callers.revoked)
 
 
 def _version() -> str:

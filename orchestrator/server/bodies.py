@@ -11,7 +11,8 @@ import anyio
 from anyio import from_thread, to_thread
 from fastapi import Request
 
-from shared.errors import InputError, TooManyRequestsError
+from orchestrator.access.places import Places
+from shared.errors import InputError
 
 T = TypeVar("T")
 #: Bodies that are read at a time in one process; each holds a thread for as long as its client sends.
@@ -93,18 +94,17 @@ class BodyReaders:
 
     def __init__(self, most: int = _MOST_AT_ONCE) -> None:
         self._limiter = anyio.CapacityLimiter(most)
+        self._places = Places(most, f"{most} bodies are being read: send this one in a moment", _RETRY_AFTER_S)
 
     async def run(self, request: Request, work: Callable[[PulledBody], T], most_bytes: int | None = None) -> T:
         """`work` on the request's body. Raises: what it raises; TooManyRequestsError; ClientDisconnect."""
-        if not self._limiter.available_tokens:
-            most = int(self._limiter.total_tokens)
-            raise TooManyRequestsError(f"{most} bodies are being read: send this one in a moment", _RETRY_AFTER_S)
-        parts = request.stream()
-        body = PulledBody(parts, request.headers.get("content-encoding", ""), most_bytes)
-        try:
-            return await to_thread.run_sync(partial(work, body), limiter=self._limiter)
-        finally:
-            await _drain(parts)
+        with self._places.take(request.state.caller):
+            parts = request.stream()
+            body = PulledBody(parts, request.headers.get("content-encoding", ""), most_bytes)
+            try:
+                return await to_thread.run_sync(partial(work, body), limiter=self._limiter)
+            finally:
+                await _drain(parts)
 
 
 async def _drain(parts: AsyncIterator[bytes]) -> None:

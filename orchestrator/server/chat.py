@@ -146,7 +146,7 @@ class _Followed:
         """A comment for each step of the job, until it has ended; at least some when it is quiet."""
         if self._job.job_id is None:
             return
-        pages = self._hub.follow(self._job.job_id)
+        pages = self._hub.follow(self._job.job_id, caller=self._request.state.caller)
         try:
             with reachable(self._settings):
                 async for page in pages:

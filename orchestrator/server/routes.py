@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from itertools import chain, islice
-from threading import BoundedSemaphore
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Depends, Header, Path, Query, Request, Response
@@ -18,10 +17,11 @@ from starlette.datastructures import Headers
 
 from orchestrator.access.caller import Caller, Scope
 from orchestrator.access.dependency import caller_with
+from orchestrator.access.places import Places
 from orchestrator.client import Ramify
 from orchestrator.operations.operation import HttpRoute, Operation
 from orchestrator.server.problems import MEDIA_TYPE
-from shared.errors import InputError, TooManyRequestsError
+from shared.errors import InputError
 from shared.models.base import Model
 from shared.models.server_path import FOR_OTHERS
 
@@ -97,7 +97,8 @@ def _endpoint(operation: Operation[Any], route: HttpRoute, output: TypeAdapter[A
     def endpoint(request: Request, caller: Caller, options: BaseModel | None = None, **parts: Any) -> Response:
         sent = {name: one_value(header, request.headers, getattr(options, name)) for name, header in headed.items()}
         given = _given(operation.input, options, parts, sent, route.fixed)
-        with _place(request.app.state.waiting) if operation.waits else nullcontext(), _fields_as_sent(headed, parts):
+        places: Places = request.app.state.waiting
+        with places.take(caller) if operation.waits else nullcontext(), _fields_as_sent(headed, parts):
             found = operation.run(client_of(request, caller, operation.scope), given)
         context = FOR_OTHERS if caller.remote else None
         return streamed(found, context) if operation.rows else _written(found, output, route, context)
@@ -189,20 +190,6 @@ def _fields_as_sent(headed: Mapping[str, str], parts: Mapping[str, Any]) -> Iter
         if error.field in headed and parts.get(f"header_{error.field}"):
             raise type(error)(headed[error.field], error.value, error.fix) from None
         raise
-
-
-@contextmanager
-def _place(waiting: BoundedSemaphore) -> Iterator[None]:
-    """One of the places for what waits for seconds: quick requests find a thread whatever waits.
-
-    Raises: TooManyRequestsError when all are taken.
-    """
-    if not waiting.acquire(blocking=False):
-        raise TooManyRequestsError("too many requests wait for an answer of a pool: try again in a few seconds", 2.0)
-    try:
-        yield
-    finally:
-        waiting.release()
 
 
 def _written(found: Any, output: TypeAdapter[Any], route: HttpRoute, context: Any) -> Response:

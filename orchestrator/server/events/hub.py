@@ -9,16 +9,17 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from contextlib import suppress
 from typing import Any, Self
 
 from redis.asyncio import Redis
 from redis.exceptions import RedisError, ResponseError
 
+from orchestrator.access.caller import LOCAL, Caller
+from orchestrator.access.places import Places
 from orchestrator.server.events.wire import BEGINNING, StreamEntry, StreamId, dropped, end, entry_of, queued, shown_id
 from shared.connections.connect_async import connect_async
-from shared.errors import TooManyRequestsError
 from shared.jobs import TERMINAL
 from shared.jobs.codec import text
 from shared.jobs.keys import JobKeys
@@ -85,7 +86,7 @@ class EventHub:
     ) -> None:
         self._blocking = connect_async(settings, retries=0, blocks_s=_BLOCK_S)
         self._client = connect_async(settings)
-        self._most, self._keepalive_s, self._most_waiting = most, keepalive_s, most_waiting
+        self._keepalive_s, self._most_waiting = keepalive_s, most_waiting
         self._streams = dict[str, _Stream]()
         self._armed, self._has_streams = False, asyncio.Event()
         self._reader_id: int | None = None
@@ -94,8 +95,9 @@ class EventHub:
         self._tasks = list[asyncio.Task[None]]()
         self._unblocking: asyncio.Task[None] | None = None
         self._closed = False
-        #: How many listen now.
-        self.listening = 0
+        full = f"{most} listeners follow events here, all that server.max_listeners allows: ask for the status instead"
+        #: Of listeners: those of batches take theirs here too.
+        self.places = Places(most, full, keepalive_s)
 
     async def __aenter__(self) -> Self:
         self._tasks = [asyncio.create_task(self._pump()), asyncio.create_task(self._sweep())]
@@ -118,13 +120,15 @@ class EventHub:
             for listener in stream.listeners:
                 listener.look_again()
 
-    async def follow(self, job_id: str, after: StreamId = BEGINNING) -> AsyncGenerator[Sequence[StreamEntry], None]:
+    async def follow(
+        self, job_id: str, after: StreamId = BEGINNING, caller: Caller = LOCAL
+    ) -> AsyncGenerator[Sequence[StreamEntry], None]:
         """The entries behind `after`, as they come; the last one `ends`. Empty at the beginning, and when it is quiet.
 
         Once begun it goes on through outages of Redis. Raises: TooManyRequestsError, redis.exceptions.RedisError.
         """
         cursor, begun = after, False
-        with self._counted():
+        with self.places.take(caller):
             while not self._closed:
                 try:
                     state, entries = await self._read(job_id, cursor)
@@ -201,17 +205,6 @@ class EventHub:
             del self._streams[job_id]
             if not self._streams:
                 self._has_streams.clear()
-
-    @contextmanager
-    def _counted(self) -> Iterator[None]:
-        if self.listening >= self._most:
-            sentence = f"{self._most} listeners follow events here, all that server.max_listeners allows"
-            raise TooManyRequestsError(f"{sentence}: ask for the status instead", self._keepalive_s)
-        self.listening += 1
-        try:
-            yield
-        finally:
-            self.listening -= 1
 
     def _rearm(self) -> None:
         self._armed = False

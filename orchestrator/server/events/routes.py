@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
@@ -65,7 +66,7 @@ async def job_events(
     cursor = (stream_id(given) if given else None) or BEGINNING
     await asyncio.to_thread(client_of(request, caller).status, of)
     hub: EventHub = request.app.state.events
-    pages = hub.follow(of, cursor)
+    pages = hub.follow(of, cursor, caller)
     with reachable(request.app.state.settings):
         first = await anext(pages)
     if cursor != BEGINNING and [entry.type for entry in first] == ["end"]:
@@ -85,7 +86,9 @@ async def batch_events(
     """Follow a batch until all its jobs have ended: each event `accounts` is the batch as it stands, whole."""
     await asyncio.to_thread(client_of(request, caller).batch_status, of)
     watch: BatchWatch = request.app.state.batch_watch
-    return EventSourceResponse(_accounts(watch.follow(of, last_event_id or after or "")), headers=_HEADERS)
+    hub: EventHub = request.app.state.events
+    told = _accounts(watch.follow(of, last_event_id or after or ""), hub.places.take(caller))
+    return EventSourceResponse(_begun(await anext(told), told), headers=_HEADERS)
 
 
 async def _written(
@@ -99,10 +102,23 @@ async def _written(
         await pages.aclose()
 
 
-async def _accounts(entries: AsyncGenerator[StreamEntry | None, None]) -> AsyncIterator[bytes]:
-    yield _RETRY
+async def _accounts(
+    entries: AsyncGenerator[StreamEntry | None, None], place: AbstractContextManager[None]
+) -> AsyncGenerator[bytes, None]:
+    """Its first part is there at once. Raises: TooManyRequestsError before it."""
+    with place:
+        yield _RETRY
+        try:
+            async for entry in entries:
+                yield entry.raw if entry else KEEPALIVE_COMMENT
+        finally:
+            await entries.aclose()
+
+
+async def _begun(first: bytes, rest: AsyncGenerator[bytes, None]) -> AsyncIterator[bytes]:
     try:
-        async for entry in entries:
-            yield entry.raw if entry else KEEPALIVE_COMMENT
+        yield first
+        async for part in rest:
+            yield part
     finally:
-        await entries.aclose()
+        await rest.aclose()

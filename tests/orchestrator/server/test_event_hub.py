@@ -88,7 +88,7 @@ def test_listeners_of_many_jobs_hear_theirs_at_once(settings: Settings, client: 
     async def scenario(hub: EventHub) -> None:
         listeners = [asyncio.create_task(collect(hub, job.id)) for job in jobs * 2]
         await asyncio.sleep(0.2)
-        assert hub.listening == len(listeners)
+        assert hub.places.taken == len(listeners)
         began = asyncio.get_running_loop().time()
         for number, job in enumerate(jobs):
             job.tell(type="leaf", n=str(number))
@@ -96,7 +96,7 @@ def test_listeners_of_many_jobs_hear_theirs_at_once(settings: Settings, client: 
         found = await asyncio.gather(*listeners)
         assert [told(entries) for entries in found] == [[str(n), "done", "done"] for n in range(20)] * 2
         assert asyncio.get_running_loop().time() - began < 4, "the reader's XREAD of 5 s was armed anew"
-        assert hub.listening == 0
+        assert hub.places.taken == 0
 
     run(settings, scenario)
 
