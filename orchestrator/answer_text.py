@@ -17,10 +17,14 @@ Kind = Literal["heading", "item", "paragraph"]
 
 @dataclass(frozen=True)
 class Piece:
-    """Some characters of an answer, or the mark of a citation (`number`)."""
+    """Some characters of an answer, or the mark of a citation (`number`).
+
+    `sentence`: where the sentence of the mark begins in the answer, if that has a quote of its own.
+    """
 
     text: str
     number: int | None = None
+    sentence: int | None = None
 
 
 @dataclass(frozen=True)
@@ -57,13 +61,14 @@ def blocks(text: str, spans: Sequence[AnswerSentence], numbers: frozenset[int]) 
     return found
 
 
-def pieces(text: str, numbers: frozenset[int]) -> tuple[Piece, ...]:
-    """`text` with its citation marks lifted out."""
+def pieces(text: str, numbers: frozenset[int], span: AnswerSentence | None = None) -> tuple[Piece, ...]:
+    """`text`, of the sentence `span`, with its citation marks lifted out."""
+    quoted = {quote.number for quote in span.quotes} if span else frozenset[int]()
     found, at = list[Piece](), 0
     for mark in _CITED.finditer(text):
         if (number := int(mark[1])) in numbers:
             found += [Piece(text[at : mark.start()])] if mark.start() > at else []
-            found.append(Piece(mark[0], number))
+            found.append(Piece(mark[0], number, span.start if span and number in quoted else None))
             at = mark.end()
     return (*found, Piece(text[at:])) if at < len(text) else tuple(found)
 
@@ -87,7 +92,7 @@ def _sentences(
             continue
         if first > at:
             yield TextSentence(pieces(text[at:first], numbers))
-        yield TextSentence(pieces(text[first:last], numbers), span)
+        yield TextSentence(pieces(text[first:last], numbers, span), span)
         at = last
     if at < end:
         yield TextSentence(pieces(text[at:end], numbers))

@@ -35,6 +35,7 @@ from shared.models.corpus import (
 from shared.models.enumeration import ListRow
 from shared.models.ingest import IngestResult
 from shared.models.server_path import ServerPath
+from shared.models.support import Citation, Quotation
 from shared.settings import Settings
 
 _READ_S, _REMOVE_S = 60.0, 300.0
@@ -161,8 +162,10 @@ class Corpus:
         more = " ..." if len(reply.candidates) > _LISTED else ""
         raise ConflictError("document", name, f"it may be one of {listed}{more}: give a path or an id")
 
-    def cited(self, job_id: str, number: int, around: int = 600) -> Passage:
+    def cited(self, job_id: str, number: int, around: int = 600, *, sentence: int | None = None) -> Passage:
         """The passage that `[number]` of a job's answer stands for, or the sentence of that row of its list.
+
+        `sentence`: where the sentence that cites it begins in the answer: then the passage is what that rests on.
 
         Raises: as `passage`, and of `Ramify.result`.
         """
@@ -170,6 +173,9 @@ class Corpus:
         citations, rows = answer.summary.citations, answer.table.rows if answer.table else ()
         found = next((one for one in citations if one.number == number), None)
         if found is not None:
+            with suppress(InputError, NotFoundError):
+                if quoted := _quote_of(answer, number, sentence):
+                    return self._of_quote(found, quoted, around)
             name, quote = found.doc_id or found.path, found.quote or None
             try:
                 return self.passage(name, chunk_id=found.chunk_id, quote=quote, around=around)
@@ -180,6 +186,10 @@ class Corpus:
             return self._of_row(rows[number - 1], around)
         known = ", ".join(str(one.number) for one in citations) or (f"rows 1 to {len(rows)}" if rows else "none")
         raise NotFoundError("citation", f"{job_id}#{number}", f"its answer has {known}")
+
+    def _of_quote(self, cited: Citation, quoted: Quotation, around: int) -> Passage:
+        where: dict[str, Any] = {"chunk_id": cited.chunk_id} if quoted.start is None else {"at": quoted.start}
+        return self.passage(cited.doc_id or cited.path, quote=quoted.text, around=around, **where)
 
     def _of_row(self, row: ListRow, around: int) -> Passage:
         """Its sentence was made plain to be shown: where it does not stand so in the text, the document's beginning."""
@@ -246,6 +256,13 @@ class Corpus:
         if error := getattr(found, "error", None):
             raise RamifyError(error)
         return found
+
+
+def _quote_of(answer: Answer, number: int, sentence: int | None) -> Quotation | None:
+    """What the sentence that begins there quotes of a citation."""
+    spans = answer.summary.support.spans if answer.summary.support and sentence is not None else ()
+    quotes = (one for span in spans if span.start == sentence for one in span.quotes)
+    return next((one for one in quotes if one.number == number and one.text), None)
 
 
 def _named_apart(documents: Sequence[StoredDocument]) -> list[str]:

@@ -92,6 +92,7 @@ class PassageRequest(Model):
     """A passage of the document that `name` means: an id, a path, a title, or a part of one of these.
 
     Which one: of a chunk, a quote (in that chunk, if both are given), a page, else the beginning. `whole`: all text.
+    `at`: where the quote stood in the document's text; where it stands there no more, it is sought.
     """
 
     tenant: TenantName
@@ -99,6 +100,7 @@ class PassageRequest(Model):
     namespace: Name | None = None
     chunk_id: str | None = Field(default=None, max_length=64)
     quote: str | None = Field(default=None, max_length=MAX_QUOTE)
+    at: int | None = Field(default=None, ge=0)
     page: int | None = Field(default=None, ge=1)
     around: int = Field(default=600, ge=0, le=MAX_AROUND)
     whole: bool = False

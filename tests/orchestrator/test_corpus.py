@@ -20,6 +20,7 @@ from shared.models import Answer, Citation, DocumentOutcome, Summary
 from shared.models.corpus import Passage
 from shared.models.enumeration import ListRow, ListTable
 from shared.models.ingest import DocumentStatus, IngestCounts, IngestResult
+from shared.models.support import AnswerSentence, Quotation, SupportReport
 from shared.settings import Settings
 from tests.fakes.corpus_pools import Pools
 from tests.support.pdf import pdf
@@ -163,6 +164,7 @@ def test_given_a_citation_when_shown_then_its_quote_is_marked_also_where_its_chu
         pools.answers[f"job{number}"] = answer
         (mark,) = pools.corpus().cited(f"job{number}", 1).marks
         assert _NOTE[mark.start : mark.end] == "It took two hours."
+    _each_sentence_has_its_quote(pools, cited)
     with pytest.raises(NotFoundError, match="its answer has 1"):
         pools.corpus().cited("job0", 2)
     list(pools.corpus().remove([pools.corpus().document(hit.doc_id)]))
@@ -180,6 +182,19 @@ def test_given_a_citation_when_shown_then_its_quote_is_marked_also_where_its_chu
     assert pools.corpus().cited("list1", 2).marks == ()
     with pytest.raises(NotFoundError, match="rows 1 to 2"):
         pools.corpus().cited("list1", 3)
+
+
+def _each_sentence_has_its_quote(pools: Pools, cited: Citation) -> None:
+    """Two sentences cite one number; a third has no quote and gets the citation's; a word that stands twice its own."""
+    second = _NOTE.rindex("Hall")
+    quotes = (Quotation(number=1, text="Hall", start=second, end=second + 4), Quotation(number=1, text="two hours"))
+    spans = tuple(AnswerSentence(start=at, end=at + 5, quotes=(one,)) for at, one in enumerate(quotes))
+    support = SupportReport(sentences=2, supported=2, repaired=0, spans=(*spans, AnswerSentence(start=9, end=10)))
+    summary = Summary(citations=(cited,), support=support)
+    pools.answers["job2"] = Answer(job_id="j", question="?", state="done", coverage="", summary=summary)
+    found = {at: pools.corpus().cited("job2", 1, sentence=at).marks[0] for at in (0, 1, 9)}
+    assert (found[0].start, found[0].end) == (second, second + 4)
+    assert [_NOTE[found[at].start : found[at].end] for at in (1, 9)] == ["two hours", "It took two hours."]
 
 
 def test_given_another_tenants_documents_when_looked_at_then_they_are_not_there(pools: Pools, folder: Path) -> None:

@@ -72,14 +72,16 @@ def _marked(read: DocumentText, request: PassageRequest) -> tuple[list[PassageMa
         if not request.quote:
             raise InputError("chunk", request.chunk_id, "the document has no such chunk (any more): leave it out")
     if request.quote:
-        mark = _quoted(read, request.quote, request.page)
+        mark = _quoted(read, request.quote, request)
         return [mark], next((one for one in read.chunks if _holds(one, mark.start)), None)
     return [], read.chunks[0]
 
 
-def _quoted(read: DocumentText, quote: str, page: int | None) -> PassageMark:
+def _quoted(read: DocumentText, quote: str, request: PassageRequest) -> PassageMark:
     """Where a quote stands: as it is, else with other white space between its words, else in another case."""
-    first, last = (0, len(read.text)) if page is None else _page(read, page)
+    if request.at is not None and read.text.startswith(quote, request.at):
+        return PassageMark(start=request.at, end=request.at + len(quote))
+    first, last = (0, len(read.text)) if request.page is None else _page(read, request.page)
     if (at := read.text.find(quote, first, last)) >= 0:
         return PassageMark(start=at, end=at + len(quote))
     words = quote.split()

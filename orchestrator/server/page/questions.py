@@ -177,9 +177,12 @@ def why_any(visitor: AdminVisitor, id_: Annotated[str, Query(alias="id", max_len
 
 
 @router.get("/jobs/{job_id}/sources/{number}")
-def source(visitor: ReadVisitor, job_id: str, number: int) -> Response:
-    """The passage that a citation stands for, in its document."""
-    return passage_page(visitor, visitor.client.corpus.cited(job_id, number), back=f"/jobs/{job_id}")
+def source(
+    visitor: ReadVisitor, job_id: str, number: int, sentence: Annotated[int | None, Query(ge=0)] = None
+) -> Response:
+    """The passage that a citation stands for, in its document; of a sentence of the answer: what that rests on."""
+    passage = visitor.client.corpus.cited(job_id, number, sentence=sentence)
+    return passage_page(visitor, passage, back=f"/jobs/{job_id}")
 
 
 @router.get("/jobs/{job_id}/rows")

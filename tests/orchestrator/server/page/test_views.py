@@ -12,7 +12,7 @@ from orchestrator.server.page.passages import marked
 from orchestrator.server.page.tree_rows import rows_of
 from shared.models import Facet, JobEvent, JobRequest, Node
 from shared.models.corpus import PassageMark
-from shared.models.support import AnswerSentence, Support
+from shared.models.support import AnswerSentence, Quotation, Support
 
 
 def test_a_text_is_parted_into_blocks_sentences_and_citations() -> None:
@@ -39,6 +39,14 @@ def test_spans_beyond_the_text_and_over_each_other_lose_no_character() -> None:
 
 def test_pieces_keep_marks_that_are_no_citations() -> None:
     assert pieces("a[1][2]b", frozenset({2})) == (Piece("a[1]"), Piece("[2]", 2), Piece("b"))
+
+
+def test_a_citation_names_its_sentence_where_that_has_a_quote_of_it() -> None:
+    quotes = (Quotation(number=1, text="so"),)
+    spans = (AnswerSentence(start=0, end=12, quotes=quotes), AnswerSentence(start=13, end=29, quotes=quotes))
+    (line,) = blocks("One [1] [2]. Two and more [1].", spans, frozenset({1, 2}))
+    found = [(one.number, one.sentence) for sentence in line.sentences for one in sentence.pieces if one.number]
+    assert found == [(1, 0), (2, None), (1, 13)]
 
 
 def test_marks_are_those_of_the_document() -> None:
