@@ -14,7 +14,7 @@ from orchestrator.intake import (
     check_prices,
     number_questions,
 )  # fmt: skip
-from orchestrator.retry import pages
+from orchestrator.retries.retry import pages
 from orchestrator.submitting import Submitter
 from orchestrator.webhooks.endpoints import Webhooks
 from shared.errors import InputError

@@ -11,10 +11,10 @@ from orchestrator.accounting import Accounting
 from orchestrator.batches import BatchIntake
 from orchestrator.diagnosis.batch import with_waits
 from orchestrator.diagnosis.pace import batch_too_slow, job_too_slow
-from orchestrator.feeding import Feeding
+from orchestrator.documents.feeding import Feeding
 from orchestrator.intake import BatchLine, QuestionInput, Rejected, Submitted
 from orchestrator.permits import Permits
-from orchestrator.retry import job_or_batch
+from orchestrator.retries.retry import job_or_batch
 from shared.jobs import JobStore, State, reachable
 from shared.jobs.reader import readable
 from shared.models import BatchStatus

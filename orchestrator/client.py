@@ -13,13 +13,12 @@ from redis import Redis
 
 from orchestrator.batches import BatchIntake
 from orchestrator.batching import Batching
-from orchestrator.corpus import Corpus, last_ingests
-from orchestrator.dead_letters import DeadLetters
 from orchestrator.diagnosis.batch import why_batch
 from orchestrator.diagnosis.job import why_job
+from orchestrator.documents.corpus import Corpus, last_ingests
+from orchestrator.documents.ingest import Ingesting
 from orchestrator.early import early_answer, no_answer, no_list
 from orchestrator.growth import Growth, of_answer, replay
-from orchestrator.ingest import Ingesting
 from orchestrator.intake import QuestionInput, as_request
 from orchestrator.keeping import Keeping
 from orchestrator.local.state import connection
@@ -27,7 +26,8 @@ from orchestrator.operating import Operator
 from orchestrator.outage import Outage
 from orchestrator.permits import KeyPermits, Permits
 from orchestrator.records.replaying import Replaying, ReplayStarted, manifest_or_error, replay_stage
-from orchestrator.retry import Retrying, job_or_batch
+from orchestrator.retries.dead_letters import DeadLetters
+from orchestrator.retries.retry import Retrying, job_or_batch
 from orchestrator.searching import Searching
 from orchestrator.sessions import KeptSession, as_session
 from orchestrator.submitting import Submitter

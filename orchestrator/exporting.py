@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from orchestrator.answered_lines import answered_lines
 from orchestrator.client import Ramify
 from orchestrator.records.export import KINDS, ExportFormat, ExportKind
-from orchestrator.retry import job_or_batch
+from orchestrator.retries.retry import job_or_batch
 from shared.errors import InputError
 from shared.models import BatchStatus
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from orchestrator.intake import QuestionInput, as_request
 from orchestrator.permits import Permits
-from orchestrator.refresh import Refreshing
-from orchestrator.retry import Retried, Retrying, checked_changes, job_or_batch
+from orchestrator.retries.refresh import Refreshing
+from orchestrator.retries.retry import Retried, Retrying, checked_changes, job_or_batch
 from orchestrator.standing.questions import StandingQuestions
 from orchestrator.submitting import Submitter
 from shared.errors import InputError

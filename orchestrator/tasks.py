@@ -8,13 +8,13 @@ from typing import Any
 from pydantic import ValidationError
 
 from orchestrator.app import app
-from orchestrator.ingest import plan_ingest
+from orchestrator.documents.ingest import plan_ingest
 from orchestrator.planning.intent import session_intent
 from orchestrator.planning.lists.planner import defines, plan_list
 from orchestrator.planning.planner import Planner
 from orchestrator.planning.route import callers_route, list_route, possible_callers, possible_list, whole_list
 from orchestrator.planning.tree import Grown, as_leaf
-from orchestrator.resume import resume
+from orchestrator.retries.resume import resume
 from shared.cache import Cache
 from shared.contract import TaskName
 from shared.errors import RamifyError

@@ -11,11 +11,10 @@ Only re-exports. What is not in `__all__` may change without notice.
 """
 
 from orchestrator.client import Ramify
-from orchestrator.corpus import Corpus, CorpusOverview, IngestFailures, SourceFreshness
-from orchestrator.dead_letters import DeadLetters, Replayed
-from orchestrator.feeding import PushedDocument
+from orchestrator.documents.corpus import Corpus, CorpusOverview, IngestFailures, SourceFreshness
+from orchestrator.documents.feeding import PushedDocument
+from orchestrator.documents.ingest import Progress
 from orchestrator.growth import Growth
-from orchestrator.ingest import Progress
 from orchestrator.intake import BatchFullError, BatchLine, Rejected, Submitted, bounded_lines, read_questions
 from orchestrator.operating import Operator
 from orchestrator.outage import Outage
@@ -24,7 +23,8 @@ from orchestrator.records.causes import compared
 from orchestrator.records.diff import AnswerDifference
 from orchestrator.records.files import read_manifest
 from orchestrator.records.replaying import ReplayStarted
-from orchestrator.retry import Retried
+from orchestrator.retries.dead_letters import DeadLetters, Replayed
+from orchestrator.retries.retry import Retried
 from orchestrator.sessions import KeptSession
 from orchestrator.standing.questions import StandingQuestions
 from orchestrator.webhooks.endpoints import Webhooks

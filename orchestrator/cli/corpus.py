@@ -17,8 +17,8 @@ from shared.errors import InputError
 
 if TYPE_CHECKING:
     from orchestrator.client import Ramify
-    from orchestrator.ingest import Progress
-    from orchestrator.watching import FolderWatch
+    from orchestrator.documents.ingest import Progress
+    from orchestrator.documents.watching import FolderWatch
 
 
 def ingest(  # noqa: PLR0913 - the signature is the command line
@@ -89,7 +89,7 @@ def _watched(paths: list[Path], *, poll: bool) -> AbstractContextManager[FolderW
     """The folder, watched from before its first ingest on: what changes meanwhile is in the next one."""
     if not paths:
         return nullcontext()
-    from orchestrator.watching import FolderWatch
+    from orchestrator.documents.watching import FolderWatch
 
     return FolderWatch(paths[0], poll=poll)
 

@@ -18,7 +18,7 @@ from shared.errors import InputError
 
 if TYPE_CHECKING:
     from orchestrator.client import Ramify
-    from orchestrator.retry import Retried
+    from orchestrator.retries.retry import Retried
     from shared.models import BatchStatus, JobStatus
 
 #: Columns of every list in CSV; those of the question follow.
@@ -47,7 +47,7 @@ def status(
 
 def _lookup(client: Ramify, id_: str) -> JobStatus | BatchStatus:
     """The job of that id, or the batch. Raises: NotFoundError when it is neither."""
-    from orchestrator.retry import job_or_batch
+    from orchestrator.retries.retry import job_or_batch
 
     return job_or_batch(id_, client.status, client.batch_status)
 

@@ -15,7 +15,7 @@ from shared.errors import InputError
 
 if TYPE_CHECKING:
     from orchestrator.client import Ramify
-    from orchestrator.retry import Retried
+    from orchestrator.retries.retry import Retried
 
 #: Changed answers that are told one by one.
 _MOST_TOLD = 20

@@ -11,12 +11,12 @@ from orchestrator.cli.text import counted
 
 if TYPE_CHECKING:
     from orchestrator.client import Ramify
-    from orchestrator.watching import FolderWatch, Kept
+    from orchestrator.documents.watching import FolderWatch, Kept
 
 
 def watch_folder(client: Ramify, watched: FolderWatch, *, namespace: str, as_json: bool) -> int:
     """Keep a folder fresh; returns the exit code."""
-    from orchestrator.watching import keep_fresh
+    from orchestrator.documents.watching import keep_fresh
 
     streams.note(f"watching {watched.folder}: ctrl-C ends that")
     rounds = 0

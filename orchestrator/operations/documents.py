@@ -9,7 +9,7 @@ from pydantic import Field, StrictBool
 
 from orchestrator.access.caller import Scope
 from orchestrator.client import Ramify
-from orchestrator.corpus import CorpusOverview
+from orchestrator.documents.corpus import CorpusOverview
 from orchestrator.operations.operation import HttpRoute, Operation
 from shared.errors import NotFoundError
 from shared.models.base import Model

@@ -11,7 +11,7 @@ from orchestrator.access.caller import Scope
 from orchestrator.client import Ramify
 from orchestrator.growth import Growth, LeafView
 from orchestrator.operations.operation import HttpRoute, Operation
-from orchestrator.retry import Retried, job_or_batch
+from orchestrator.retries.retry import Retried, job_or_batch
 from shared.jobs.job_list import STATES
 from shared.models import Answer, BatchStatus, JobRequest, JobStatus, Node
 from shared.models.base import Model

@@ -8,10 +8,10 @@ from pydantic import Field
 
 from orchestrator.access.caller import Scope
 from orchestrator.client import Ramify
-from orchestrator.dead_letters import Replayed
 from orchestrator.operating import CacheState, LaneLoad, PoolState, Stats
 from orchestrator.operations.jobs import Limit, Nothing
 from orchestrator.operations.operation import HttpRoute, Operation
+from orchestrator.retries.dead_letters import Replayed
 from shared.errors import NotFoundError
 from shared.models.base import Model
 from shared.models.status import DeadLetter, Quarantined

@@ -12,7 +12,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from orchestrator.access.caller import Scope
 from orchestrator.client import Ramify
-from orchestrator.feeding import PushedDocument
+from orchestrator.documents.feeding import PushedDocument
 from orchestrator.intake import bounded_lines
 from orchestrator.operations.batch_post import Readable
 from orchestrator.operations.operation import HttpRoute, Operation

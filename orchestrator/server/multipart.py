@@ -11,7 +11,7 @@ from typing import Any
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 
-from orchestrator.feeding import PushedDocument
+from orchestrator.documents.feeding import PushedDocument
 from orchestrator.operations.batch_post import Readable
 from orchestrator.operations.push import Offered, too_large
 from shared.errors import InputError

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from celery import Celery
 
-from orchestrator.refresh import Refreshing
+from orchestrator.retries.refresh import Refreshing
 from orchestrator.standing.facts import changed, facts_of
 from orchestrator.standing.questions import StandingQuestions
 from orchestrator.standing.rules import StandingStep, StandingView, next_step, wait_after

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from orchestrator.client import Ramify
-from orchestrator.ingest import Progress
+from orchestrator.documents.ingest import Progress
 
 
 def told(steps: Sequence[Progress]) -> dict[str, list[str]]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from celery.result import EagerResult
 
-from orchestrator.corpus import Corpus
+from orchestrator.documents.corpus import Corpus
 from shared.contract import TaskName
 from shared.models import Answer, DocumentOutcome, RawDocument
 from shared.models.base import Model

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import redis
 
-from orchestrator.ingest import plan_ingest
+from orchestrator.documents.ingest import plan_ingest
 from orchestrator.local.state import make_folders, make_path_key
 from shared.connections.heartbeat import Heartbeat
 from shared.contract import Queue, TaskName, queue_keys

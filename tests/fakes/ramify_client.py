@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Callable
 
-from orchestrator.ingest import Progress
+from orchestrator.documents.ingest import Progress
 from orchestrator.intake import as_request, number_questions
 from orchestrator.planning.intent import intent_by_rules
 from orchestrator.records.replaying import ReplayStarted, replay_stage

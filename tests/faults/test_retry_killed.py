@@ -28,7 +28,7 @@ class Deadly(tuple):
 
 class Finder(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path, target=None):
-        if name != "orchestrator.resume":
+        if name != "orchestrator.retries.resume":
             return None
         sys.meta_path.remove(self)
         spec = importlib.util.find_spec(name)

@@ -9,7 +9,7 @@ from rich.console import RenderableType, group
 from rich.text import Text
 
 from orchestrator.cli.text import columns, counted, heading, pair, pairs, plain
-from orchestrator.corpus import CorpusOverview
+from orchestrator.documents.corpus import CorpusOverview
 from shared.hidden import visible
 from shared.models.corpus import Passage, StoredDocument
 

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Query
 from fastapi.responses import Response
 
-from orchestrator.corpus import counted_as
+from orchestrator.documents.corpus import counted_as
 from orchestrator.server.page.passages import original, passage_page
 from orchestrator.server.page.pdf_page import page_image
 from orchestrator.server.page.rendering import HEADERS

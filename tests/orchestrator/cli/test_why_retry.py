@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 
 from orchestrator.cli.main import app
 from orchestrator.diagnosis.wording import duration, nth, worker_name
-from orchestrator.retry import Retried
-from orchestrator.taken_over import TakenOver
+from orchestrator.retries.retry import Retried
+from orchestrator.retries.taken_over import TakenOver
 from shared.errors import InputError
 from shared.models import Cost
 from shared.models.status import BatchWhy, CommonError, Death, Failure, PendingWork, Redriven, Slowest, Turn, Why

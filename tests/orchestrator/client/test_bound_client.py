@@ -10,8 +10,8 @@ import pytest
 import redis
 
 from orchestrator.client import Ramify
-from orchestrator.dead_letters import DeadLetters
 from orchestrator.intake import number_questions
+from orchestrator.retries.dead_letters import DeadLetters
 from shared.connections.quarantine import Quarantine
 from shared.errors import InputError, NotFoundError, RamifyError
 from shared.jobs import JobStore
@@ -296,7 +296,7 @@ def test_given_a_bound_client_when_no_tenant_is_named_then_finds_conversations_a
         raise RamifyError("no ingest here")
 
     monkeypatch.setattr("orchestrator.searching.call_pool", pool)
-    monkeypatch.setattr("orchestrator.ingest.Ingesting.submit", submit)
+    monkeypatch.setattr("orchestrator.documents.ingest.Ingesting.submit", submit)
     for client in (acme, ramify):
         with pytest.raises(RamifyError, match="no pool here"):
             client.find("why?")

@@ -31,7 +31,7 @@ def kept(client: redis.Redis, settings: Settings) -> Iterator[KeptAnswers]:
 
 @pytest.fixture
 def ramify(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ramify]:
-    monkeypatch.setattr("orchestrator.corpus.Corpus.text", lambda *_: PUMP)
+    monkeypatch.setattr("orchestrator.documents.corpus.Corpus.text", lambda *_: PUMP)
     with Ramify(settings) as client:
         yield client
 

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from orchestrator.documents.ingest import Progress
 from orchestrator.evaluation.dataset import load_dataset
 from orchestrator.evaluation.pipeline import (
     IN_FLIGHT,
@@ -14,7 +15,6 @@ from orchestrator.evaluation.pipeline import (
     outcome_of,
 )
 from orchestrator.evaluation.runner import ArmQuestion, run_arms
-from orchestrator.ingest import Progress
 from shared.errors import RamifyError
 from shared.models import DocumentOutcome, DocumentStatus, MergedHit, SearchResult
 from shared.models.enumeration import ListRow, ListTable

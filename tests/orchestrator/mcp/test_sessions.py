@@ -225,7 +225,7 @@ def test_given_a_fault_of_the_server_when_called_then_nothing_of_the_inside_is_t
 def test_given_files_when_put_in_then_the_job_and_what_to_do_next_are_told(
     server: Made, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("orchestrator.ingest.Ingesting.by_name", lambda _: True)  # as with the embedded stack
+    monkeypatch.setattr("orchestrator.documents.ingest.Ingesting.by_name", lambda _: True)  # as with the embedded stack
     key_file(settings).parent.mkdir(mode=0o700)
     key_file(settings).write_text(new_key())
     key_file(settings).chmod(0o600)

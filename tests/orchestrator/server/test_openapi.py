@@ -21,7 +21,7 @@ from shared.settings import Settings
 from tests.support.http_server import served
 
 #: What waits for workers, of which there are none here, finds nothing.
-_POOLS = ("orchestrator.searching", "orchestrator.corpus", "orchestrator.early")
+_POOLS = ("orchestrator.searching", "orchestrator.documents.corpus", "orchestrator.early")
 #: What goes on until a job ends.
 _ENDLESS = r"events|chat"
 _CHECKS: list[Any] = [

@@ -11,7 +11,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from orchestrator.client import Ramify
-from orchestrator.feeding import Feeding, PushedDocument
+from orchestrator.documents.feeding import Feeding, PushedDocument
 from orchestrator.operations.push import MOST_REJECTS
 from orchestrator.server.multipart import UploadedFiles, file_name
 from shared.errors import InputError

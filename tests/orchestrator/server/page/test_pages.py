@@ -126,7 +126,7 @@ def test_answers_are_kept_as_files_that_browsers_do_not_open(http: TestClient, h
 
 
 def test_every_page_keeps_the_rules_without_pools(http: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("orchestrator.corpus._READ_S", 0.2)
+    monkeypatch.setattr("orchestrator.documents.corpus._READ_S", 0.2)
     for path in PAGES:
         checked(http, path, 404 if path.endswith("none") else 503 if path == "/corpus/documents" else 200)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from pydantic import Field
 
-from orchestrator.resume import resumed, without_stale
+from orchestrator.retries.resume import resumed, without_stale
 from shared.jobs import JobStore
 from shared.jobs.codec import text
 from shared.jobs.endings import Again

@@ -10,8 +10,8 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
-from orchestrator.hand_over import HandOver
-from orchestrator.ingest import Ingesting, IngestOptions, Progress
+from orchestrator.documents.hand_over import HandOver
+from orchestrator.documents.ingest import Ingesting, IngestOptions, Progress
 from shared.errors import IngestUnderWayError, InputError
 from shared.files.passed_over import has_reader, no_reader
 from shared.files.walk import checked_root

@@ -9,8 +9,8 @@ from typing import Self
 
 from watchfiles import watch
 
-from orchestrator.feeding import Feeding
-from orchestrator.ingest import Progress
+from orchestrator.documents.feeding import Feeding
+from orchestrator.documents.ingest import Progress
 from shared.errors import InputError, NotRunningError
 from shared.files.walk import checked_root, is_walked
 from shared.models.base import Model

@@ -12,7 +12,7 @@ from typing import Self
 
 from redis.exceptions import RedisError
 
-from orchestrator.ingest import Ingesting, IngestOptions, Progress, progress
+from orchestrator.documents.ingest import Ingesting, IngestOptions, Progress, progress
 from shared.errors import NotRunningError, RamifyError
 from shared.files.found import FoundFile
 from shared.files.pieces import FileGroup, groups, read

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from orchestrator.cli.documents import _CITED
 from orchestrator.cli.render.documents import draw_document, draw_overview, draw_passage
-from orchestrator.corpus import Corpus
+from orchestrator.documents.corpus import Corpus
 from shared.errors import InputError, NotFoundError, RamifyError
 from shared.models import Answer, Citation, DocumentOutcome, Summary
 from shared.models.corpus import Passage

@@ -12,7 +12,7 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from orchestrator.cli.main import app
-from orchestrator.ingest import Progress
+from orchestrator.documents.ingest import Progress
 from shared.settings import Settings
 from tests.fakes.index_pool import IndexPool
 

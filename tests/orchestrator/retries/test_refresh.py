@@ -10,7 +10,7 @@ import redis
 from celery import Celery
 
 from orchestrator.client import Ramify
-from orchestrator.resume import resume, without_stale
+from orchestrator.retries.resume import resume, without_stale
 from shared.contract import TaskMessage
 from shared.errors import InputError, NotFoundError
 from shared.jobs import JobStore

@@ -13,10 +13,10 @@ import pytest
 import redis
 
 from orchestrator.client import Ramify
-from orchestrator.hand_over import HandOver
-from orchestrator.ingest import IngestOptions, Progress
+from orchestrator.documents.hand_over import HandOver
+from orchestrator.documents.ingest import IngestOptions, Progress
+from orchestrator.documents.watching import FolderWatch, keep_fresh
 from orchestrator.reaper.reaper import Reaper
-from orchestrator.watching import FolderWatch, keep_fresh
 from shared.connections.heartbeat import worker_id
 from shared.errors import IngestUnderWayError, InputError, LaneFullError, NotFoundError, RamifyError
 from shared.jobs import JobStore, State, codec
@@ -407,7 +407,7 @@ def test_given_the_connector_of_the_examples_when_run_again_then_the_corpus_is_t
 def test_given_a_watched_folder_when_files_change_then_they_are_ingested_and_refusals_are_tried_again(
     ramify: Ramify, pool: IndexPool, notes: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("orchestrator.watching.AGAIN_S", 0.05)
+    monkeypatch.setattr("orchestrator.documents.watching.AGAIN_S", 0.05)
     with pool.serving(), FolderWatch(notes, poll=True) as watched:
         time.sleep(0.5)  # the first look at all files
         list(ramify.ingest(notes))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.resume import ResumedTree, replayed_tree, resumed, resumed_tree
+from orchestrator.retries.resume import ResumedTree, replayed_tree, resumed, resumed_tree
 from shared.jobs.scripts import node_args
 from shared.models import Facet, Node, NodeKind
 from shared.models.replay import ReplayStage

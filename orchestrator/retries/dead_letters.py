@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from pydantic import ValidationError
 
-from orchestrator.hand_over import HandOver
-from orchestrator.ingest import Ingesting, IngestOptions
-from orchestrator.retry import Retrying
+from orchestrator.documents.hand_over import HandOver
+from orchestrator.documents.ingest import Ingesting, IngestOptions
+from orchestrator.retries.retry import Retrying
 from shared.connections.quarantine import Quarantine
 from shared.errors import ConflictError, NotFoundError, RamifyError
 from shared.jobs import JobStore, codec, reachable

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from orchestrator.retry import Retried, Retrying, pages
+from orchestrator.retries.retry import Retried, Retrying, pages
 from orchestrator.submitting import Submitter
 from shared.errors import ConflictError
 from shared.jobs import JobStore, State, new_id

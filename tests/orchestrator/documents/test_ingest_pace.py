@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from orchestrator.cli.corpus import pace
 from orchestrator.cli.render.ingests import draw_pace
-from orchestrator.ingest import Progress
+from orchestrator.documents.ingest import Progress
 
 
 def test_given_parts_when_drawn_then_the_slowest_three_stand_with_their_share() -> None:

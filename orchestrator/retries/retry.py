@@ -14,8 +14,8 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from orchestrator.intake import as_request
+from orchestrator.retries.taken_over import TakenOver, taken_over
 from orchestrator.submitting import Submitter
-from orchestrator.taken_over import TakenOver, taken_over
 from shared.errors import BatchCancelledError, ConflictError, LaneFullError, NotFoundError, RamifyError
 from shared.jobs import JobStore, State, new_id
 from shared.jobs.endings import Again, EndedJob

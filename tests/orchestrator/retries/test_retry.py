@@ -13,7 +13,7 @@ import redis
 from celery import Celery
 
 from orchestrator.client import Ramify
-from orchestrator.resume import resume
+from orchestrator.retries.resume import resume
 from shared.contract import TaskMessage
 from shared.errors import InputError, LaneFullError, NotFoundError, RamifyError
 from shared.jobs import JobStore, State

@@ -13,7 +13,7 @@ from celery import Celery
 from pydantic import Field
 from redis import Redis
 
-from orchestrator.ingest import Ingesting
+from orchestrator.documents.ingest import Ingesting
 from orchestrator.remote import call_pool
 from shared.contract import TaskName
 from shared.errors import ConflictError, InputError, NotFoundError, RamifyError

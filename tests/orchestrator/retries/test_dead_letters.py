@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from orchestrator.cli.main import app
 from orchestrator.client import Ramify
-from orchestrator.dead_letters import replay_document
+from orchestrator.retries.dead_letters import replay_document
 from shared.errors import InputError
 from shared.jobs import JobStore, codec
 from shared.jobs.dead_letters import DeadLetterStore

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from orchestrator.client import Ramify
-from orchestrator.retry import Retried
+from orchestrator.retries.retry import Retried
 from shared.errors import InputError
 from shared.jobs import JobStore
 from shared.models.status import BatchWhy
