@@ -1,7 +1,10 @@
-"""What the form of a question gives, as fields of a request; and back again. Pure."""
+"""What the form of a question gives, as fields of a request; and back again."""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import secrets
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,6 +13,8 @@ from shared.models import JobRequest
 _NUMBERS = ("top_n", "depth", "max_calls", "max_tokens", "max_seconds", "max_cost", "deadline_s", "queue_limit_s")
 _TEXTS = ("strategy", "lane", "on_outage", "near_symbol")
 _DATES, _LISTS = ("after", "before"), ("tags", "kinds", "paths")
+#: Hidden field by which one drawing of the form is told from another.
+FORM_ID = "form_id"
 _SWITCHES = {"yes": True, "no": False}
 
 
@@ -17,7 +22,7 @@ def request_fields(form: Mapping[str, str]) -> dict[str, Any]:
     """The options that were given, filters nested; fields that were left empty are left to the settings."""
     given = {name: value.strip() for name, value in form.items() if value.strip()}
     fields: dict[str, Any] = {name: given[name] for name in (*_NUMBERS, *_TEXTS) if name in given}
-    fields["question"] = form.get("question", "")
+    fields["question"] = form.get("question", "").replace("\r\n", "\n")  # browsers send each line end as two characters
     if given.get("summary") in _SWITCHES:
         fields["summary"] = _SWITCHES[given["summary"]]
     if "whole" in given:
@@ -27,6 +32,20 @@ def request_fields(form: Mapping[str, str]) -> dict[str, Any]:
     filters: dict[str, Any] = {name: given[name] for name in (*_DATES, "namespace") if name in given}
     filters |= {name: _parts(given[name]) for name in _LISTS if name in given}
     return fields | ({"filters": filters} if filters else {})
+
+
+def asked_once(form: Mapping[str, str]) -> dict[str, Any]:
+    """The same, under an idempotency key of this form and what stands in it: sent twice it makes one job."""
+    fields = request_fields(form)
+    if drawn := form.get(FORM_ID, ""):
+        said = json.dumps([drawn, fields], sort_keys=True)
+        fields["idempotency_key"] = f"page-{hashlib.sha256(said.encode()).hexdigest()[:32]}"
+    return fields
+
+
+def new_form_id() -> str:
+    """Of a form that is drawn."""
+    return secrets.token_urlsafe(12)
 
 
 def form_of(request: JobRequest) -> dict[str, str]:

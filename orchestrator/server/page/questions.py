@@ -16,7 +16,7 @@ from orchestrator.client import Ramify
 from orchestrator.intake import as_request
 from orchestrator.planning.preview import preview
 from orchestrator.records.export import KINDS, ExportFormat
-from orchestrator.server.page.forms import form_of, request_fields
+from orchestrator.server.page.forms import FORM_ID, asked_once, form_of, new_form_id, request_fields
 from orchestrator.server.page.job_view import FIRST_ROWS, job_view
 from orchestrator.server.page.passages import passage_page
 from orchestrator.server.page.rendering import HEADERS
@@ -25,11 +25,12 @@ from orchestrator.server.page.visitor import AdminVisitor, AskVisitor, PageRoute
 from orchestrator.text_lines import row_lines
 from shared.errors import InputError, RamifyError
 from shared.models import JobRequest, JobStatus
+from shared.models.request import MAX_QUESTION_CHARS
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 _RECENT, _JOBS, _MOST_JOBS = 8, 50, 1_000
 #: Fields of a form, and characters of each, that are read.
-_FIELDS, _CHARACTERS = 60, 20_000
+_FIELDS, _CHARACTERS = 60, 400_000
 
 
 async def posted(request: Request) -> dict[str, str]:
@@ -44,8 +45,8 @@ Form = Annotated[dict[str, str], Depends(posted)]
 def _asking(visitor: Visitor, form: Mapping[str, str], **more: Any) -> Response:
     strategies = sorted(visitor.client.settings.strategies)
     recent = [visitor.told(job) for job in visitor.client.jobs(_RECENT)]
-    given = {name: value for name, value in form.items() if value}
-    context = {"error": "", "preview": None, "rows": ()} | more
+    given = {name: value for name, value in form.items() if value and name != FORM_ID}
+    context = {"error": "", "preview": None, "rows": (), "most": MAX_QUESTION_CHARS, "form_id": new_form_id()} | more
     return visitor.page("home.html", form=given, strategies=strategies, jobs=recent, **context)
 
 
@@ -69,7 +70,7 @@ def _asked_before(client: Ramify, job_id: str) -> dict[str, str]:
 def ask(visitor: AskVisitor, form: Form) -> Response:
     """Enqueue a question and go to its page; a form that cannot be taken is shown again with the reason."""
     try:
-        job_id = visitor.client.submit(request_fields(form))
+        job_id = visitor.client.submit(asked_once(form))
     except InputError as error:
         return _asking(visitor, form, error=str(error), status=HTTPStatus.UNPROCESSABLE_ENTITY)
     return RedirectResponse(f"/jobs/{job_id}", HTTPStatus.SEE_OTHER)

@@ -74,9 +74,17 @@ function onClick(event) {
   openPanel(link.href).catch(() => location.assign(link.href));
 }
 
+// A form that is on its way is not sent a second time, by whatever key or button.
+function onlyOnce(event) {
+  const form = event.target;
+  if (event.defaultPrevented || form.method !== "post") return;
+  if (form.dataset.sent) event.preventDefault();
+  form.dataset.sent = "1";
+}
+
 async function onSubmit(event) {
   const button = event.submitter;
-  if (!button?.hasAttribute("data-preview")) return;
+  if (!button?.hasAttribute("data-preview")) { onlyOnce(event); return; }
   event.preventDefault();
   const place = document.getElementById("preview");
   announce(say("planning"));
@@ -92,4 +100,5 @@ async function onSubmit(event) {
 document.addEventListener("keydown", onKey);
 document.addEventListener("click", onClick);
 document.addEventListener("submit", onSubmit);
+addEventListener("pageshow", () => { for (const form of document.forms) delete form.dataset.sent; });
 localTimes();

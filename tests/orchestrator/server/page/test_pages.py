@@ -169,6 +169,32 @@ def test_a_question_that_cannot_be_taken_is_shown_again_with_the_reason(http: Te
     assert "<option selected>deep</option>" in refused.text
 
 
+def test_a_form_that_is_sent_twice_makes_one_job_and_a_changed_question_another(http: TestClient) -> None:
+    def drawn() -> str:
+        found = re.search(r'name="form_id" value="([^"]+)"', http.get("/").text)
+        assert found
+        return found[1]
+
+    def asked(form_id: str, question: str) -> str:
+        form = {"question": question, "form_id": form_id}
+        return http.post("/ask", data=form, follow_redirects=False).headers["location"]
+
+    first = drawn()
+    made = asked(first, "why?")
+    assert asked(first, "why?") == made
+    assert len({made, asked(first, "why not?"), asked(drawn(), "why?")}) == 3
+
+
+def test_a_question_that_is_too_long_is_not_cut_but_shown_again_whole(http: TestClient) -> None:
+    assert "maxlength" not in http.get("/").text.partition("</textarea>")[0]
+    taken = http.post("/ask", data={"question": "a\r\n" * 1_500 + "b" * 1_000}, follow_redirects=False)
+    assert taken.status_code == 303, "a line end is one character"
+    refused = http.post("/ask", data={"question": "word " * 5_000})
+    assert refused.status_code == 422
+    assert f">{'word ' * 5_000}</textarea>" in refused.text
+    assert re.search("4,?000", refused.text.partition("<textarea")[0]), "the bound is told"
+
+
 def test_a_plan_is_shown_before_it_costs_anything(http: TestClient) -> None:
     form = {"question": "Why did checkout slow down, and what did we change afterwards?"}
     inside = http.post("/preview", data=form, headers={"x-fragment": "1"}).text
@@ -247,6 +273,8 @@ def test_a_visitor_with_a_key_sees_its_tenant_no_paths_and_no_more_than_it_may(
     assert "/cancel" not in page
     assert "/operate" not in page
     assert 'action="/logout"' in page
+    assert 'action="/ask"' not in checked(http, "/")
+    assert "/?again=" not in page
     checked(http, "/operate", 403)
     assert http.post("/ask", data={"question": "more?"}).status_code == 403
     assert http.post(f"/jobs/{own}/cancel").status_code == 403

@@ -1,0 +1,48 @@
+"""The form of a question in Chromium: sent once, measured, and kept where language or colours change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import redis
+
+from orchestrator.client import Ramify
+from shared.settings import Settings
+from tests.support.browser import browser, tab
+from tests.support.http_server import served
+
+__all__ = ["browser"]
+
+
+@pytest.fixture
+def address(client: redis.Redis, settings: Settings) -> Iterator[str]:
+    with served(settings) as address:
+        yield address
+
+
+def test_a_form_is_sent_once_is_kept_through_switches_and_says_when_it_is_too_long(
+    browser: Any, address: str, ramify: Ramify
+) -> None:
+    with tab(browser, address) as page:
+        page.goto("/")
+        question = page.locator("#question")
+        question.fill("x" * 4_100)
+        page.get_by_text("The question has 4,100 characters; at most 4,000").wait_for()
+        question.press("Control+Enter")
+        assert page.url == f"{address}/"
+        question.fill("Half a question")
+        assert not page.locator("#length").is_visible()
+        page.locator(".options summary").click()
+        page.locator("[name=top_n]").fill("7")
+        page.locator("[name=explain]").check()
+        page.locator(".look .theme").click()
+        page.get_by_role("link", name="中文").click()
+        page.locator("html[lang=zh-Hans]").wait_for()
+        assert question.input_value() == "Half a question"
+        assert page.locator("[name=top_n]").input_value() == "7"
+        assert page.locator("[name=explain]").is_checked()
+        page.evaluate("for (const _ of [1, 2]) document.getElementById('ask').requestSubmit()")
+        page.wait_for_url("**/jobs/*")
+        assert len(list(ramify.jobs(5))) == 1
