@@ -119,5 +119,5 @@ def _following(batch_id: str, position: BatchPosition, lines: Iterable[BatchLine
 
 
 def _other_lines(batch_id: str, position: BatchPosition) -> InputError:
-    fix = f"its first {position.read} lines are not those that batch {batch_id} was made of: resume with the same file"
-    return InputError("FILE", position.source.name, fix)
+    fix = f"its first {position.read} lines are not those that batch {batch_id} was made of: go on with the same lines"
+    return InputError("lines", position.source.name, fix)

@@ -32,7 +32,7 @@ def no_answer(status: JobStatus) -> NoAnswerError:
     job_id, early = status.job_id, ""
     if status.ingest is not None:
         told = f"job {job_id} puts documents in and answers nothing: `ramify result {job_id}` says what became of them"
-        return NoAnswerError(told, terminal=True)
+        return NoAnswerError(told, terminal=True, of_ingest=True)
     if status.leaves_done:
         early = f"; `ramify result {status.job_id} --partial` shows what {status.leaves_done} of its leaves found"
     if not status.terminal:

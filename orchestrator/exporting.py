@@ -17,7 +17,7 @@ def kind_of(given: str) -> ExportKind:
     try:
         return KINDS[ExportFormat(given)]
     except ValueError:
-        raise InputError("--format", given, f"choose from {', '.join(ExportFormat)}") from None
+        raise InputError("format", given, f"choose from {', '.join(ExportFormat)}") from None
 
 
 def exported(client: Ramify, id_: str, kind: ExportKind) -> Iterator[str]:

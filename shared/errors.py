@@ -67,10 +67,13 @@ class IngestUnderWayError(ConflictError):
 
 
 class NoAnswerError(RamifyError):
-    """A job has no answer, no list or no report: not yet, or not at all. `terminal`: it has ended."""
+    """A job has no answer, no list or no report: not yet, or not at all. `terminal`: it has ended.
 
-    def __init__(self, message: str, *, terminal: bool) -> None:
-        self.terminal = terminal
+    `of_ingest`: it puts documents in, and never has an answer.
+    """
+
+    def __init__(self, message: str, *, terminal: bool, of_ingest: bool = False) -> None:
+        self.terminal, self.of_ingest = terminal, of_ingest
         super().__init__(message)
 
 

@@ -36,6 +36,7 @@ from orchestrator.mcp.calls import DeskCalls
 from orchestrator.mcp.desk import Desk
 from orchestrator.mcp.texts import as_text
 from orchestrator.mcp.waiting import Step
+from orchestrator.operations.wording import for_models
 from shared.errors import InputError, RamifyError
 from shared.hidden import visible
 from shared.settings.services import McpSettings
@@ -86,7 +87,7 @@ class CorpusServer(MCPServer):
         try:
             view = await self._calls.call(name, arguments, tell)
         except RamifyError as error:
-            return CallToolResult(content=[_text(visible(str(error)))], is_error=True)
+            return CallToolResult(content=[_text(visible(for_models(error, str(error))))], is_error=True)
         except Exception as error:
             raise UnexpectedToolError(_UNFORESEEN) from error
         structured = view.model_dump(mode="json", exclude_defaults=True)
@@ -106,7 +107,7 @@ class CorpusServer(MCPServer):
             return await self._calls.asked(documents.page, client, cursor, self._own.page)
         except RamifyError as error:
             code = INVALID_PARAMS if isinstance(error, InputError) else INTERNAL_ERROR
-            raise MCPError(code, visible(str(error))) from None
+            raise MCPError(code, visible(for_models(error, str(error)))) from None
 
     async def read_resource(self, uri: Any, context: Any = None) -> Iterable[ReadResourceContents]:  # noqa: ARG002
         """The text of a document, or of a passage with its surroundings."""
@@ -115,7 +116,7 @@ class CorpusServer(MCPServer):
             found = await self._calls.asked(documents.read, client, str(uri), self._own.max_chars)
         except RamifyError as error:
             kind = ResourceNotFoundError if isinstance(error, InputError) else ResourceError
-            raise kind(visible(str(error))) from None
+            raise kind(visible(for_models(error, str(error)))) from None
         except Exception as error:
             raise UnexpectedResourceError(_UNFORESEEN) from error
         return [ReadResourceContents(found.text, "text/plain", found.facts)]

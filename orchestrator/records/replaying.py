@@ -76,8 +76,8 @@ class Replaying:
     ) -> ReplayStarted:
         """The same of a manifest, on this installation's corpus and settings. Raises: as `job`."""
         if start not in {ReplayStage.PLAN, ReplayStage.SEARCH}:
-            fix = "a manifest holds no passages: replay it --from plan or --from search"
-            raise ConflictError("--from", start.value, fix)
+            fix = "a manifest holds no passages: replay it from plan or from search"
+            raise ConflictError("from", start.value, fix)
         self._check_list(manifest, start)
         record = manifest.record
         request = JobRequest.model_validate({**record.options, "question": record.question, "tenant": tenant})
@@ -104,7 +104,7 @@ class Replaying:
     def _check_list(manifest: Manifest, start: ReplayStage) -> None:
         route = manifest.record.plan.route
         if route and route.planner is PlannerName.ENUMERATION and start is not ReplayStage.PLAN:
-            raise ConflictError("--from", start.value, "a list is read anew from the corpus: replay it --from plan")
+            raise ConflictError("from", start.value, "a list is read anew from the corpus: replay it from plan")
 
     def _check_leaves(self, job_id: str, manifest: Manifest, answer: Answer | None, start: ReplayStage) -> None:
         """Raises: InputError where what the leaves had found is not kept."""
@@ -112,8 +112,8 @@ class Replaying:
         lost = [leaf.id for leaf in manifest.record.leaves if leaf.hits and not kept.get(leaf.id)]
         if answer is None or lost or not all(hit.text for hit in answer.results):
             keep = "(jobs.keep = full keeps it)"
-            fix = f"what the leaves of job {job_id} found is not kept {keep}: replay it --from search"
-            raise ConflictError("--from", start.value, fix)
+            fix = f"what the leaves of job {job_id} found is not kept {keep}: replay it from search"
+            raise ConflictError("from", start.value, fix)
 
     def _check_candidates(self, job_id: str, manifest: Manifest) -> None:
         """Raises: InputError where candidates are neither kept nor can be found again as they were."""
@@ -126,8 +126,8 @@ class Replaying:
         if not why and [self._index_version(manifest.run.tenant)] != list(manifest.run.index_versions):
             why = "the corpus has been written since"
         if why:
-            fix = f"its candidates are not kept (jobs.keep = candidates keeps them) and {why}: replay it --from search"
-            raise ConflictError("--from", ReplayStage.RERANK.value, fix)
+            fix = f"its candidates are not kept (jobs.keep = candidates keeps them) and {why}: replay it from search"
+            raise ConflictError("from", ReplayStage.RERANK.value, fix)
 
     def _index_version(self, tenant: str) -> int:
         """That of the collection now. Raises: NotRunningError when no search worker answers in time."""
@@ -143,7 +143,7 @@ def _check_folds(answer: Answer | None, settings: Mapping[str, Any]) -> None:
     """Raises: InputError for a threshold that only vectors could be held against."""
     limits = settings.get("multi_query")
     if answer and answer.folds is not None and isinstance(limits, Mapping) and "dedup_threshold" in limits:
-        fix = "an answer keeps no vectors, so its near-duplicates stay as they were: replay it --from rerank"
+        fix = "an answer keeps no vectors, so its near-duplicates stay as they were: replay it from rerank"
         raise InputError("--set", "multi_query.dedup_threshold", fix)
 
 
@@ -152,7 +152,7 @@ def replay_stage(given: ReplayStage | str) -> ReplayStage:
     try:
         return ReplayStage(given)
     except ValueError:
-        raise InputError("--from", given, f"choose from {', '.join(ReplayStage)}") from None
+        raise InputError("from", given, f"choose from {', '.join(ReplayStage)}") from None
 
 
 def manifest_or_error(reader: JobReader, job_id: str) -> Manifest:

@@ -13,6 +13,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
+from orchestrator.operations.wording import over_http
 from orchestrator.server.problems import headers_of, status_of
 from shared.errors import InputError, NoAnswerError, NotFoundError, RamifyError
 from shared.settings.faults import field_fault
@@ -57,7 +58,7 @@ def response_to(error: RamifyError) -> Response:
 
 def body(error: RamifyError) -> str:
     """An error of ours as JSON."""
-    return _body(_status(error), str(error), *_named(error))
+    return _body(_status(error), over_http(error, str(error)), *_named(error))
 
 
 def _status(error: RamifyError) -> int:

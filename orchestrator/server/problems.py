@@ -13,6 +13,7 @@ from pydantic import Field
 from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
+from orchestrator.operations.wording import over_http
 from shared.errors import (
     BatchCancelledError,
     ConflictError,
@@ -85,10 +86,12 @@ def problem_of(error: RamifyError) -> Problem:
     """An error of ours as a problem."""
     status, parts = status_of(error), dict[str, str]()
     if isinstance(error, InputError):
-        parts = {"field": error.field, "value": _bare(error.value), "fix": error.fix}
+        parts = {"field": error.field, "value": _bare(error.value), "fix": over_http(error, error.fix)}
     if isinstance(error, IngestUnderWayError):
         parts["job_id"] = error.job_id
-    return Problem(title=HTTPStatus(status).phrase, status=status, detail=_printable(str(error)), **parts)
+    return Problem(
+        title=HTTPStatus(status).phrase, status=status, detail=_printable(over_http(error, str(error))), **parts
+    )
 
 
 def respond(problem: Problem, headers: Mapping[str, str] | None = None) -> Response:
@@ -157,6 +160,8 @@ async def _on_http(request: Request, error: Exception) -> Response:
     phrase = HTTPStatus(error.status_code).phrase
     own = error.detail if error.detail != phrase else phrase.lower()
     said = _SENTENCES.get(error.status_code) or _OTHERWISE.get(error.detail) or own
+    if error.status_code == HTTPStatus.NOT_FOUND and request.url.path.startswith(_DOCUMENTS):
+        said = _NO_SLASH
     headers = dict(error.headers or {})
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         headers["Allow"] = ", ".join(_methods(request))
@@ -184,6 +189,10 @@ _OTHERWISE = {
     "There was an error parsing the body": "the body is no JSON: it is nested too deeply, a number in it has too many "
     "digits, or it is not UTF-8"
 }
+_DOCUMENTS = "/v1/documents/"
+_NO_SLASH = (
+    "there is no such path: name a document by its id here; GET /v1/show?document=PATH takes a path, and tells the id"
+)
 _SENTENCES = {
     404: "there is no such path: /openapi.json lists all",
     405: "this path does not take that method: the header Allow says which",

@@ -195,7 +195,7 @@ def test_given_another_file_when_gone_on_with_then_it_is_refused_and_nothing_cha
     write(["another?", "two?"])
     code, _, said = batch("--resume", batch_id)
     assert code == 2
-    assert "resume with the same file" in said
+    assert "go on with the same lines" in said
     assert client.hgetall(BatchKeys(batch_id).batch) == before
 
 

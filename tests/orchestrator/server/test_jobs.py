@@ -109,6 +109,7 @@ def test_given_paths_methods_and_queries_that_there_are_not_then_each_is_a_probl
     ):
         assert (answer.status_code, answer.headers["content-type"]) == (status, PROBLEM)
         assert answer.json()["status"] == status
+    assert "GET /v1/show?document=PATH" in http.get("/v1/documents/a%2Fb.md").json()["detail"]
 
 
 def test_given_a_fault_that_nobody_foresaw_when_asked_then_nothing_of_the_inside_is_told(http: TestClient, monkeypatch):

@@ -101,3 +101,19 @@ def test_a_fix_says_what_to_do(http: TestClient, path: str, body: dict[str, obje
 
 def test_a_value_is_told_as_it_was_written(http: TestClient) -> None:
     assert http.get("/v1/jobs?limit=many").json()["value"] == "many"
+
+
+def test_the_way_out_is_a_request_not_a_command(http: TestClient, ramify: Ramify, store: JobStore) -> None:
+    job, ingest = ramify.submit("why?"), new_id()
+    documents = IngestRequest(by=HandedOver.DOCUMENTS, sources=("notes",))
+    store.enqueue([(ingest, JobRequest(question="ingest", ingest=documents))])
+    for path, said in (
+        (f"/v1/jobs/{job}/result", f"`GET /v1/jobs/{job}`"),
+        ("/v1/jobs/none", "`GET /v1/jobs` lists them"),
+        (f"/v1/jobs/{ingest}/result", f"`GET /v1/ingests/{ingest}`"),
+        (f"/v1/ingests/{job}", f"`GET /v1/jobs/{job}/result`"),
+        ("/v1/jobs/none/why", ""),
+    ):
+        told = http.get(path).json()
+        assert said in told["detail"], told
+        assert "`ramify " not in told["detail"] + told.get("fix", ""), told
