@@ -145,6 +145,10 @@ class FakeRamify:
         self.sessions = {}
         self.warnings: dict[str, str] = {}
 
+    def for_tenant(self, tenant):
+        self.tenant = tenant
+        return self
+
     def opened(self, _, tenant=None):
         """In place of the class: the client of one call, bound as it asks."""
         self.tenant = tenant
