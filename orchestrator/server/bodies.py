@@ -18,8 +18,8 @@ T = TypeVar("T")
 #: Bodies that are read at a time in one process; each holds a thread for as long as its client sends.
 _MOST_AT_ONCE = 16
 _RETRY_AFTER_S = 5.0
-#: Of a compressed body at most this is unpacked at once; what is left of one that was refused is read so far.
-_UNPACKED, _DRAINED, _DRAIN_S = 1 << 18, 1 << 24, 3.0
+#: Of a compressed body at most this is unpacked at once.
+_UNPACKED = 1 << 18
 #: Means gzip's header, to zlib.
 _GZIP = 16 + zlib.MAX_WBITS
 
@@ -99,22 +99,5 @@ class BodyReaders:
     async def run(self, request: Request, work: Callable[[PulledBody], T], most_bytes: int | None = None) -> T:
         """`work` on the request's body. Raises: what it raises; TooManyRequestsError; ClientDisconnect."""
         with self._places.take(request.state.caller):
-            parts = request.stream()
-            body = PulledBody(parts, request.headers.get("content-encoding", ""), most_bytes)
-            try:
-                return await to_thread.run_sync(partial(work, body), limiter=self._limiter)
-            finally:
-                await _drain(parts)
-
-
-async def _drain(parts: AsyncIterator[bytes]) -> None:
-    """Read some of what is left: a client that is still sending would not see the response."""
-    left = _DRAINED
-    with anyio.move_on_after(_DRAIN_S):
-        try:
-            async for part in parts:
-                left -= len(part)
-                if left < 0:
-                    return
-        except Exception:  # noqa: BLE001, S110 - what was raised before counts
-            pass
+            body = PulledBody(request.stream(), request.headers.get("content-encoding", ""), most_bytes)
+            return await to_thread.run_sync(partial(work, body), limiter=self._limiter)

@@ -11,6 +11,11 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from orchestrator.server.problems import refuse
 
+#: Of a body whose request was answered so much is read yet, for so many seconds.
+_REST_BYTES, _REST_S = 1 << 24, 3.0
+#: Bytes a second of a streamed body, at least.
+_LEAST_RATE = 1024 / 60
+
 
 class _RefusedError(Exception):
     """A body was refused while the application read it."""
@@ -19,8 +24,8 @@ class _RefusedError(Exception):
 class BodyBounds:
     """Refuses bodies of more than `most_bytes`, those of which nothing comes for `pause_s` seconds, and packed ones.
 
-    A body that is bounded has to be whole after four times that. Paths below `streamed` are bounded in pauses alone,
-    and may be packed.
+    A body that is bounded has to be whole after four times that. Those of the paths `streamed` may have any size, and
+    be packed; 1,024 bytes give them a minute more, up to four times `pause_s`. Time without a reader is not counted.
     """
 
     def __init__(self, app: ASGIApp, most_bytes: int, pause_s: float, streamed: tuple[str, ...] = ()) -> None:
@@ -61,7 +66,7 @@ class BodyBounds:
         said = {
             413: f"the body is too large: send at most {self._most_bytes:,} bytes",
             415: "the body is taken as it is: leave the header Content-Encoding out",
-            408: f"the body did not come in time: send it without pauses of {self._pause_s:g} seconds",
+            408: f"the body did not come in time: send it faster, without pauses of {self._pause_s:g} seconds",
         }[status]
         await refuse(status, said, {"Connection": "close"})(scope, receive, send)
 
@@ -72,20 +77,25 @@ class _BoundedBody:
     def __init__(self, receive: Receive, most_bytes: int, pause_s: float, *, whole: bool) -> None:
         self._receive, self._most_bytes, self._pause_s, self.whole = receive, most_bytes, pause_s, whole
         self._read, self._more = 0, True
-        self._end = asyncio.get_running_loop().time() + 4 * pause_s
+        self._time = asyncio.get_running_loop().time
+        self._most_s = self._left_s = 4 * pause_s
+        self._end = self._time() + self._most_s
         self.refused = 0
 
     async def receive(self) -> Message:
         """The next part. Raises: _RefusedError beyond the bounds."""
         if not self._more:
             return await self._receive()
-        left = self._end - asyncio.get_running_loop().time() if self.whole else self._pause_s
+        began = self._time()
+        left = self._end - began if self.whole else self._left_s
         try:
             message = await asyncio.wait_for(self._receive(), max(0.0, min(left, self._pause_s)))
         except TimeoutError:
             self.refused = 408
             raise _RefusedError from None
-        self._read += len(message.get("body", b""))
+        size = len(message.get("body", b""))
+        self._read += size
+        self._left_s = min(self._most_s, self._left_s - (self._time() - began) + size / _LEAST_RATE)
         self._more = bool(message.get("more_body"))
         if self.whole and self._read > self._most_bytes:
             self.refused = 413
@@ -94,13 +104,15 @@ class _BoundedBody:
 
 
 class BoundedProtocol(H11Protocol):
-    """HTTP/1.1 in which the head of a request has to be whole after the time-out of idle connections.
+    """HTTP/1.1 in which heads have a time, and what is left of a body behind its reply has one too.
 
     uvicorn itself bounds the pause between two requests only: a connection that sends nothing, or its head byte by
-    byte, would stay for ever.
+    byte, would stay for ever, and so would one that was answered and sends on its body.
     """
 
     _head_due: asyncio.TimerHandle | None = None
+    _rest_due: asyncio.TimerHandle | None = None
+    _rest_left = 0
 
     def connection_made(self, transport: Any) -> None:
         """Wait for a head."""
@@ -109,15 +121,34 @@ class BoundedProtocol(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Read on; the time of a head runs from its first byte, or from the beginning of the connection."""
+        self._rest_left -= len(data)
         super().data_received(data)
+        if self.conn.their_state is not h11.SEND_BODY:
+            self._rest_came()
+        elif self._rest_due is not None and self._rest_left < 0:
+            self.transport.close()
         if self.conn.their_state is not h11.IDLE:
             self._head_came()
         elif self._head_due is None:
             self._wait_for_head()
 
+    def handle_events(self) -> None:
+        """Begin requests. One that gives its length twice over is the last (RFC 9112, 6.1): others may read it so."""
+        super().handle_events()
+        if self.cycle is not None and {b"content-length", b"transfer-encoding"} <= dict(self.headers).keys():
+            self.cycle.keep_alive = False
+
+    def on_response_complete(self) -> None:
+        """Read some of a body that nobody wants: a client that is still sending would not see the reply."""
+        super().on_response_complete()
+        if self.conn.their_state is h11.SEND_BODY and not self.transport.is_closing():
+            self._rest_left = _REST_BYTES
+            self._rest_due = self.loop.call_later(_REST_S, self.transport.close)
+
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait no more."""
         self._head_came()
+        self._rest_came()
         super().connection_lost(exc)
 
     def _wait_for_head(self) -> None:
@@ -127,3 +158,8 @@ class BoundedProtocol(H11Protocol):
         if self._head_due is not None:
             self._head_due.cancel()
             self._head_due = None
+
+    def _rest_came(self) -> None:
+        if self._rest_due is not None:
+            self._rest_due.cancel()
+            self._rest_due = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import socket
 import time
 from collections.abc import Iterator
@@ -57,3 +58,53 @@ def test_given_a_head_that_does_not_end_when_its_time_is_over_then_the_connectio
     assert sent(port) == b""
     again = sent(port, b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n", b"GET /hea", pause_s=0.2)
     assert again.count(b"HTTP/1.1 200 OK") == 1
+
+
+CHUNKED = b"Host: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize("head", [b"GET /healthz HTTP/1.1\r\n", b"POST /nowhere HTTP/1.1\r\n"])
+def test_given_an_answered_request_when_its_body_drips_on_then_the_connection_is_closed(port: int, head: bytes):
+    began = time.monotonic()
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+        connection.sendall(head + CHUNKED)
+        assert connection.recv(1 << 16).startswith(b"HTTP/1.1 ")
+        with pytest.raises(OSError):  # noqa: PT012 - a broken pipe or a reset, by the moment
+            while time.monotonic() - began < 9:
+                connection.sendall(b"1\r\nx\r\n")
+                time.sleep(0.1)
+
+
+def test_given_an_answered_request_when_its_body_ends_then_the_connection_serves_on(port: int):
+    rest = b"3\r\nabc\r\n0\r\n\r\nGET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    assert sent(port, b"GET /healthz HTTP/1.1\r\n" + CHUNKED, rest, pause_s=0.2).count(b"HTTP/1.1 200 OK") == 2
+
+
+def test_given_an_answered_request_when_more_than_the_rest_comes_then_the_connection_is_closed(port: int):
+    block = b"100000\r\n" + b"x" * (1 << 20) + b"\r\n"
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+        connection.sendall(b"GET /healthz HTTP/1.1\r\n" + CHUNKED)
+        with pytest.raises(OSError):  # noqa: PT012
+            for _ in range(200):
+                connection.sendall(block)
+
+
+def test_given_a_length_twice_over_when_answered_then_what_follows_is_no_request(port: int):
+    inner = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    body = b"0\r\n\r\n" + inner
+    head = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\nTransfer-Encoding: chunked\r\n\r\n"
+    assert sent(port, head % len(body) + body).count(b"HTTP/1.1 ") == 1
+
+
+def test_given_a_streamed_body_when_it_drips_then_408_ends_it_and_one_that_keeps_up_is_taken(port: int):
+    head = b"POST /v1/batches HTTP/1.1\r\nContent-Type: application/jsonl\r\n" + CHUNKED
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+        connection.sendall(head)
+        drops = 0
+        while not select.select([connection], [], [], 0.15)[0]:
+            connection.sendall(b"1\r\nx\r\n")
+            drops += 1
+            assert drops < 60
+        assert connection.recv(1 << 16).startswith(b"HTTP/1.1 408 ")
+    lines = [b"40\r\n" + b"x" * 63 + b"\n\r\n"] * 30
+    assert sent(port, head, *lines, b"0\r\n\r\n", pause_s=0.05).startswith(b"HTTP/1.1 202 ")
