@@ -136,7 +136,7 @@ def secret(ctx: typer.Context, *, tenant: options.Tenant = None, json: options.J
 
 
 def _run(ctx: typer.Context, operation: Operation[Any], tenant: str | None, **given: Any) -> Any:
-    with invocation_of(ctx).client() as client:
+    with invocation_of(ctx).client(tenant) as client:
         return operation.ask(client, {**given, **({} if tenant is None else {"tenant": tenant})})
 
 

@@ -126,19 +126,6 @@ def test_given_the_command_line_when_a_tenant_is_named_then_it_reaches_the_store
     assert run("ingest", str(folder / "team"), "--namespace", "a:dirs").exit_code == 2
 
 
-def test_given_two_tenants_when_one_prunes_all_it_has_then_the_other_keeps_everything(
-    stack: Ramify, folder: Path
-) -> None:
-    before = stack.find("redis 缓存", tenant="beta", top_n=50)
-    written(folder / "team", {"team/new.md": "# New\n\nOnly 甲记alphamark."})
-    for _ in stack.ingest(folder / "team", tenant="alpha", prune=True):
-        pass
-
-    assert {hit.path for hit in stack.find("alphamark new", tenant="alpha").hits} == {"team/new.md"}
-    after = stack.find("redis 缓存", tenant="beta", top_n=50)
-    assert [(hit.chunk_id, hit.score) for hit in after.hits] == [(hit.chunk_id, hit.score) for hit in before.hits]
-
-
 def test_given_two_keys_over_http_when_each_looks_then_documents_of_the_other_do_not_exist(stack: Ramify) -> None:
     settings = stack.settings.model_copy(update={"keys": stack.settings.keys.model_copy(update={"required": True})})
     keys = KeyStore(stack.redis, settings)
@@ -172,3 +159,16 @@ def test_given_two_keys_over_http_when_each_looks_then_documents_of_the_other_do
         kept = http.get("/v1/sessions/talk-http", headers=headers["beta"]).text
         assert "beta" in kept
         assert "alpha" not in kept
+
+
+def test_given_two_tenants_when_one_prunes_all_it_has_then_the_other_keeps_everything(
+    stack: Ramify, folder: Path
+) -> None:
+    before = stack.find("redis 缓存", tenant="beta", top_n=50)
+    written(folder / "team", {"team/new.md": "# New\n\nOnly 甲记alphamark."})
+    for _ in stack.ingest(folder / "team", tenant="alpha", prune=True):
+        pass
+
+    assert {hit.path for hit in stack.find("alphamark new", tenant="alpha").hits} == {"team/new.md"}
+    after = stack.find("redis 缓存", tenant="beta", top_n=50)
+    assert [(hit.chunk_id, hit.score) for hit in after.hits] == [(hit.chunk_id, hit.score) for hit in before.hits]

@@ -93,6 +93,9 @@ class Labour:
 
     # -- the planner's face ------------------------------------------------------------------------------------
 
+    def by(self, *_: object) -> Labour:
+        return self
+
     def route(self, job: Job) -> tuple[Route, Cost]:
         self._work(job.id, "plan.job")
         planner = PlannerName.DECOMPOSE if self._shape_of(job.id).searched else PlannerName.NONE

@@ -91,7 +91,8 @@ def test_given_a_session_when_its_server_is_killed_then_the_client_hears_it_and_
 
 def _child(target: StdioServerParameters) -> psutil.Process:
     """The server that this test's client has started."""
-    return next(one for one in psutil.Process().children() if one.cmdline()[-1:] == target.args[-1:])
+    children = (one for one in psutil.Process().children() if one.status() != psutil.STATUS_ZOMBIE)
+    return next(one for one in children if one.cmdline()[-1:] == target.args[-1:])
 
 
 async def _killed_when(process: psutil.Process, ramify: Ramify) -> None:

@@ -80,7 +80,8 @@ def test_given_a_leaf_made_without_what_a_budget_refused_when_searched_then_it_i
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Another job with the money for it would be served the poorer leaf."""
-    poorer, cache, settings = SearchResult(mode="deep", warnings=("not rewritten",)), _Keeping(), load_settings()
+    poorer = SearchResult(mode="deep", warnings=("not rewritten",), index_version=1)
+    cache, settings = _Keeping(), load_settings()
     meter = Meter([_Stingy()], Prices())
     info = CollectionInfo(built_with=BuiltWith(sparse="s", avg_len=1.0), points=1, index_version=1)
     resources = SimpleNamespace(
