@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from anyio import to_thread
+from anyio import CapacityLimiter, to_thread
 from fastapi import Depends, FastAPI
 from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import Route
@@ -88,6 +88,7 @@ def make_app(settings: Settings, client: Ramify | None = None) -> FastAPI:
         separate_input_output_schemas=False,
     )
     app.state.ramify, app.state.settings, app.state.metrics = ramify, settings, counted
+    app.state.health_threads = CapacityLimiter(health.THREADS)
     app.state.waiting = Places(settings.server.threads // 2, _WAITING, retry_after_s=2.0)
     problems.add_handlers(app)
     app.add_middleware(

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from anyio import to_thread
 from fastapi import APIRouter, Request
 
 from orchestrator.client import Ramify
 from orchestrator.server.problems import MEDIA_TYPE
 from shared.models.base import Model
 
+#: Threads that look at Redis: while that hangs, other requests hold all of theirs.
+THREADS = 4
 router = APIRouter(tags=["health"])
 _PROBLEM = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
 _UNREADY: dict[int | str, dict[str, Any]] = {503: {"description": "Redis does not answer.", "content": _PROBLEM}}
@@ -32,8 +35,8 @@ async def healthz() -> Health:
 @router.get(
     "/readyz", operation_id="readyz", summary="Whether Redis answers, so that jobs can be taken.", responses=_UNREADY
 )
-def readyz(request: Request) -> Health:
+async def readyz(request: Request) -> Health:
     """Whether Redis answers, so that jobs can be taken."""
     client: Ramify = request.app.state.ramify
-    client.ping()
+    await to_thread.run_sync(client.ping, limiter=request.app.state.health_threads)
     return Health()
