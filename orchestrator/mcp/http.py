@@ -14,6 +14,7 @@ from starlette.types import Receive, Scope, Send
 
 from orchestrator.access.caller import Caller
 from orchestrator.client import Ramify
+from orchestrator.mcp.refusals import WordedRefusals
 from orchestrator.mcp.server import CorpusServer
 from orchestrator.mcp.sessions import BoundedSessions
 from shared.settings import Settings
@@ -74,7 +75,7 @@ class McpPath:
             scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=caller.key_id, scopes=scopes))
         held = _CALLER.set(caller)
         try:
-            await self._sessions.serve(caller, scope, receive, send)
+            await self._sessions.serve(caller, scope, receive, WordedRefusals(send).send)
         finally:
             _CALLER.reset(held)
 

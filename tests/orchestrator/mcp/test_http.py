@@ -86,6 +86,14 @@ def test_given_a_large_body_when_posted_then_it_is_refused(url: str, settings: S
     assert reply.status_code == 413
 
 
+@pytest.mark.parametrize("body", [{}, {"jsonrpc": "2.0"}, 7])
+def test_given_a_body_that_is_no_message_when_posted_then_a_sentence_says_so(url: str, body: object) -> None:
+    reply = httpx.post(url, json=body, headers=_ACCEPT)
+    assert reply.status_code == 400
+    assert reply.json()["error"]["message"].startswith("the body is no JSON-RPC message: send one")
+    assert "pydantic" not in reply.text
+
+
 class Walled(NamedTuple):
     """A server that wants keys, and a key for each of these names: tenants, and `reader`, which may only read."""
 
