@@ -10,7 +10,7 @@ import redis
 
 from orchestrator.client import Ramify
 from shared.settings import Settings
-from tests.support.browser import browser, tab
+from tests.support.browser import browser, serious, tab
 from tests.support.http_server import served
 
 __all__ = ["browser"]
@@ -46,3 +46,22 @@ def test_a_form_is_sent_once_is_kept_through_switches_and_says_when_it_is_too_lo
         page.evaluate("for (const _ of [1, 2]) document.getElementById('ask').requestSubmit()")
         page.wait_for_url("**/jobs/*")
         assert len(list(ramify.jobs(5))) == 1
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_long_question_widens_no_table_and_is_no_page_of_its_own(
+    browser: Any, address: str, ramify: Ramify, width: int
+) -> None:
+    ramify.submit("short?")
+    batch = ramify.submit_many(["w" * 900])
+    job_id = ramify.submit("Why did it slow down, and what then? " * 100)
+    with tab(browser, address, width=width) as page:
+        for path in ("/jobs", f"/batches/{batch.batch_id}"):
+            page.goto(path)
+            assert page.evaluate("document.querySelector('.scroll').scrollWidth") <= width
+            assert all(row["height"] < 130 for one in page.locator("tbody tr").all() if (row := one.bounding_box()))
+        page.goto(f"/jobs/{job_id}")
+        assert (page.locator("h1").bounding_box() or {})["height"] < 120
+        page.get_by_text("Show all of it").click()
+        assert (page.locator("h1").bounding_box() or {})["height"] > 200
+        assert serious(page) == []
