@@ -6,6 +6,7 @@ Run from the project's root: python -m examples.make_documents
 import json
 import textwrap
 import zipfile
+from datetime import UTC, datetime
 from io import BytesIO
 from pathlib import Path
 
@@ -88,7 +89,9 @@ def report() -> bytes:
 def brief() -> bytes:
     """A Word file of the same bytes each time."""
     document = Document()
-    document.core_properties.title = ROADMAP[0][1]
+    about = document.core_properties
+    about.title, about.author = ROADMAP[0][1], "Hana"
+    about.created = about.modified = datetime(2026, 7, 20, 9, tzinfo=UTC)
     for kind, text in ROADMAP:
         if kind == "table":
             table = document.add_table(rows=0, cols=len(text[0]))

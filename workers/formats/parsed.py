@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime
 from itertools import islice
 from typing import Any
 
@@ -101,9 +102,14 @@ def joined(parts: Iterable[FilePart], **about: Any) -> Parsed:
     return Parsed("".join(text), places=named, boxes=tuple(boxes), **about)
 
 
+#: When the empty files were written that python-docx and python-pptx begin with.
+_TEMPLATES = frozenset({datetime(2013, 12, 23, 23, 15), datetime(2013, 1, 27, 9, 15, 58)})  # noqa: DTZ001 - as they say it
+
+
 def about(properties: Any) -> dict[str, str]:
-    """Title and day of the properties that an office file has of itself."""
+    """Title and day of the properties that an office file has of itself; the day of a library's template is none."""
     moment = properties.modified or properties.created
+    moment = None if moment and moment.replace(tzinfo=None) in _TEMPLATES else moment
     return {"title": (properties.title or "").strip(), "date": moment.date().isoformat() if moment else ""}
 
 

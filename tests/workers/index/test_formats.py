@@ -158,6 +158,13 @@ _FILES: dict[str, tuple[bytes, list[str], list[str]]] = {
 }
 
 
+def test_given_the_day_of_a_library_s_template_when_parsed_then_the_file_has_none(parser: ParserPool) -> None:
+    made, document = BytesIO(), Docx()
+    document.add_paragraph("It moves.")
+    document.save(made)
+    assert _parsed(parser, ".docx", made.getvalue()).date == ""
+
+
 def test_given_a_short_page_when_parsed_then_its_headings_items_and_rows_are_kept(parser: ParserPool) -> None:
     page = "<h1>桥</h1><p>The bridge opened in 1902.</p><table><tr><td>a</td></tr></table><ul><li>乙</li></ul>"
     found = _parsed(parser, ".html", f"<html><body>{page}</body></html>".encode())
