@@ -20,6 +20,9 @@ _PLACE = re.compile(r"\{(\w+)(?::path)?\}")
 _WORD = re.compile(r'"[^"]*"|\S+')
 #: An aside that only names a command: "; `ramify jobs` lists them".
 _ASIDE = re.compile(r"[;,] `ramify [^`]+`[^;`]*$")
+#: Commands that are buttons, links and addresses of the page, and the clause that names one at the end of a sentence.
+_PAGED = re.compile(r"ramify (?:ask|cancel|jobs|refresh|result|retry|status|why)\b")
+_PAGED_CLAUSE = re.compile(rf"[;:,] [^;:`]*`{_PAGED.pattern}[^`]*`[^;`]*$")
 #: Operations that a command does where its job puts documents in.
 _OF_INGESTS = {"result": "ingest_report"}
 
@@ -33,6 +36,18 @@ def for_models(error: RamifyError, text: str) -> str:
     """The same with tools for commands; an aside that names a command which is no tool is left out."""
     told = _COMMAND.sub(lambda found: _worded(error, found, _tool), text)
     return _ASIDE.sub("", told)
+
+
+def for_page(text: str) -> str:
+    """The same without what the page has besides: clauses at its end that name such commands."""
+    while (shorter := _PAGED_CLAUSE.sub("", text)) != text:
+        text = shorter
+    return text
+
+
+def on_page(command: str) -> bool:
+    """Whether the page has what a command does."""
+    return _PAGED.match(command) is not None
 
 
 def _worded(

@@ -11,6 +11,7 @@ from fastapi import APIRouter
 from fastapi.responses import Response
 
 from orchestrator.client import Ramify
+from orchestrator.operations.wording import for_page
 from orchestrator.records.causes import compared
 from orchestrator.records.diff import AnswerDifference
 from orchestrator.server.page.visitor import PageRoute, ReadVisitor
@@ -63,7 +64,7 @@ def compare(visitor: ReadVisitor, a: str = "", b: str = "") -> Response:
         except NotRunningError:
             raise
         except RamifyError as fault:
-            error = str(fault)
+            error = for_page(str(fault))
     recent = [job for job in client.jobs(_RECENT, state="done") if job.ingest is None]
     status = HTTPStatus.UNPROCESSABLE_ENTITY if error else HTTPStatus.OK
     return visitor.page("compare.html", a=a, b=b, found=found, error=error, recent=recent, status=status)

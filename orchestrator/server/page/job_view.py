@@ -9,9 +9,10 @@ from itertools import groupby
 from orchestrator.answer_text import TextBlock, TextSentence, blocks, pieces
 from orchestrator.client import Ramify
 from orchestrator.growth import of_answer, replay
+from orchestrator.operations.wording import for_page
 from orchestrator.server.page.tree_rows import TreeRow, best_hits, rows_of
 from orchestrator.server.page.words import Words
-from shared.errors import NotRunningError, RamifyError
+from shared.errors import NoAnswerError, NotRunningError, RamifyError
 from shared.models import Answer, JobStatus, LeafStatus, MergedHit
 from shared.models.ingest import IngestResult
 from shared.models.support import Citation
@@ -141,5 +142,7 @@ def _answer(client: Ramify, status: JobStatus, *, early: bool) -> tuple[Answer |
         return client.result(status.job_id, partial=early), ""
     except NotRunningError:
         raise
+    except NoAnswerError as error:
+        return None, for_page(str(error)) if error.terminal else ""
     except RamifyError as error:
-        return None, str(error)
+        return None, for_page(str(error))

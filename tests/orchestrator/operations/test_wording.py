@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.operations.wording import for_models, over_http
+from orchestrator.operations.wording import for_models, for_page, on_page, over_http
 from shared.errors import NoAnswerError, RamifyError
 
 
@@ -37,3 +37,20 @@ def test_a_command_is_worded_as_its_face_has_it(text: str, request_: str, tool: 
 def test_an_ingest_has_a_report_and_no_answer() -> None:
     error = NoAnswerError("`ramify result a1` tells", terminal=True, of_ingest=True)
     assert over_http(error, str(error)) == "`GET /v1/ingests/a1` tells"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("job id 'x': there is no such job, or it has expired; `ramify jobs` lists them", "it has expired"),
+        (
+            "job a is queued: wait for it with `ramify status a --watch`; `ramify result a --partial` shows 1",
+            "is queued",
+        ),
+        ("start it with `ramify up -d`", "start it with `ramify up -d`"),
+    ],
+)
+def test_the_page_names_no_command_for_what_it_has(text: str, shown: str) -> None:
+    assert for_page(text).endswith(shown)
+    assert on_page("ramify result a")
+    assert not on_page("kill -CONT 7")

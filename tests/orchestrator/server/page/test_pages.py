@@ -224,6 +224,13 @@ def test_open_jobs_are_cancelled_and_ended_ones_tried_again(http: TestClient, ra
     assert ramify.status(made.rpartition("/")[2]).deadline_s == 77
 
 
+def test_the_page_talks_of_no_commands_for_what_it_has(http: TestClient, ramify: Ramify, hostile: str) -> None:
+    early = http.get(f"/jobs/{ramify.submit('why?')}?early=1").text
+    assert "Nothing has been found yet." in early
+    for page in (early, *(http.get(path).text for path in ("/jobs/none", "/compare?a=x&b=y", f"/jobs/{hostile}/why"))):
+        assert "ramify " not in page.partition("<main")[2].partition("</main>")[0]
+
+
 def test_lines_of_a_batch_are_filtered_and_paged(http: TestClient, ramify: Ramify) -> None:
     made = ramify.submit_many([f"number {number}" for number in range(1, 121)])
     batch_id = made.batch_id
