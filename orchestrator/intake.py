@@ -253,17 +253,17 @@ def bounded_lines(handle: Any, most_bytes: int = MAX_LINE_BYTES) -> Iterator[byt
 
     Of a line of more than `most_bytes` only the beginning is kept, which is one byte longer.
     """
-    line, carried = b"", b""
+    line, carried = bytearray(), b""  # grows in place: bytes would be copied for each block
     while block := handle.read1(_READ):
         data = carried + block
         carried = b"\r" if data.endswith(b"\r") else b""  # an LF may follow
         for piece in _PIECE.findall(data.removesuffix(carried)):
-            line = (line + piece)[: most_bytes + 1]
+            line += piece[: most_bytes + 1 - len(line)]
             if piece.endswith((b"\r", b"\n")):
-                yield line
-                line = b""
+                yield bytes(line)
+                line.clear()
     if line or carried:
-        yield line + carried
+        yield bytes(line) + carried
 
 
 def as_budget(given: Budget | Mapping[str, Any]) -> Budget:

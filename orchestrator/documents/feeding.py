@@ -8,11 +8,11 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, field_validator
 
 from orchestrator.documents.hand_over import HandOver
 from orchestrator.documents.ingest import Ingesting, IngestOptions, Progress
-from shared.errors import IngestUnderWayError, InputError
+from shared.errors import IngestUnderWayError, InputError, encodable
 from shared.files.passed_over import has_reader, no_reader
 from shared.files.walk import checked_root
 from shared.jobs import reachable
@@ -27,6 +27,8 @@ from shared.tenants import bound_tenant, checked_name
 Paths = Sequence[Path | str] | Path | str
 #: Ids of one item that removes documents.
 _REMOVED = 1_000
+#: Levels of a document's metadata.
+_DEEPEST = 50
 
 
 class PushedDocument(Model):
@@ -41,6 +43,23 @@ class PushedDocument(Model):
     suffix: str = ".md"
     path: str = Field(default="", max_length=1000)
     metadata: dict[str, Any] = Field(default_factory=dict)
+
+    @field_validator("metadata")
+    @classmethod
+    def _writable(cls, given: dict[str, Any]) -> dict[str, Any]:
+        """What cannot be handed over as JSON would cost all documents of its item, and the job."""
+        waiting: list[tuple[Any, int]] = [(given, 1)]
+        while waiting:
+            value, depth = waiting.pop()
+            if depth > _DEEPEST:
+                raise ValueError(f"it is nested too deeply: {_DEEPEST} levels at most")
+            if isinstance(value, Mapping):
+                waiting.extend((one, depth + 1) for pair in value.items() for one in pair)
+            elif isinstance(value, list | tuple):
+                waiting.extend((one, depth + 1) for one in value)
+            elif isinstance(value, str) and not encodable(value):
+                raise ValueError("it cannot be written as UTF-8: half a surrogate pair stands in it")
+        return given
 
     def raw(self, source: str, namespace: str, tenant: str) -> RawDocument:
         """As the index pool gets it. Raises: InputError for a suffix without a reader."""

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import ConfigDict, Field
 
 from orchestrator.operations.chat_reply import listed
-from shared.errors import InputError, NotFoundError
+from shared.errors import InputError, NotFoundError, encodable
 from shared.models import MAX_QUESTION_CHARS, Lane
 from shared.models.base import Model
 from shared.models.request import MAX_MESSAGE_CHARS, ChatMessage, Question, Session
@@ -93,6 +93,10 @@ def asked(given: ChatRequest, strategies: Collection[str]) -> Asked:
     if not given.messages:
         raise InputError("messages", "[]", "send at least one message of the user's")
     texts = [_text(place, turn) for place, turn in enumerate(given.messages)]
+    for place, text in enumerate(texts):
+        if not encodable(text):
+            fix = "half a surrogate pair stands in it: send whole characters"
+            raise InputError(f"messages[{place}].content", text, fix)
     last = len(texts) - 1
     if given.messages[last].role != "user":
         raise InputError(f"messages[{last}].role", given.messages[last].role, "the last message must be the user's")

@@ -32,12 +32,16 @@ class CorpusInput(Model):
     namespace: Name | None = Field(default=None, description="of this namespace alone")
 
 
+#: Where a page of documents may begin: at one's id, or at the first.
+START = r"^([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})?$"
+
+
 class DocumentsInput(Model):
     """A page of the list of documents."""
 
     start: str = Field(
         default="",
-        pattern=r"^([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})?$",
+        pattern=START,
         description="`following` of the page before",
     )
     limit: int = Field(default=PAGE, ge=1, le=PAGE, description="how many")

@@ -160,8 +160,8 @@ class Push:
     def _reject(self, number: int, name: str, reason: str) -> None:
         self._rejected += 1
         if len(self._rejects) < MOST_REJECTS:
-            shown = name[:_SHOWN].encode("utf-8", "replace").decode()
-            self._rejects.append(RejectedDocument(number=number, name=shown, reason=reason))
+            shown, why = (said.encode("utf-8", "replace").decode() for said in (name[:_SHOWN], reason))
+            self._rejects.append(RejectedDocument(number=number, name=shown, reason=why))
 
 
 def too_large(size: int, most_bytes: int) -> str:

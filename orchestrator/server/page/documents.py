@@ -10,6 +10,7 @@ from fastapi import APIRouter, Query
 from fastapi.responses import Response
 
 from orchestrator.documents.corpus import counted_as
+from orchestrator.operations.documents import START
 from orchestrator.server.page.passages import original, passage_page
 from orchestrator.server.page.pdf_page import page_image
 from orchestrator.server.page.rendering import HEADERS
@@ -43,7 +44,7 @@ def _ingests(visitor: Visitor) -> list[JobStatus]:
 
 
 @router.get("/corpus/documents")
-def listed(visitor: ReadVisitor, q: str = "", start: str = "") -> Response:
+def listed(visitor: ReadVisitor, q: str = "", start: Annotated[str, Query(pattern=START)] = "") -> Response:
     """Documents, filtered by what an overview counts and by a part of title or path."""
     given = visitor.request.query_params
     chosen = {name: given[name] for name in _FILTERS if given.get(name)}

@@ -13,6 +13,7 @@ from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
 
 from orchestrator.client import Ramify
+from orchestrator.early import no_list
 from orchestrator.intake import as_request
 from orchestrator.planning.preview import preview
 from orchestrator.records.export import KINDS, ExportFormat
@@ -191,7 +192,7 @@ def rows(visitor: ReadVisitor, job_id: str, first: Annotated[int, Query(alias="f
     """A page of the rows of a list."""
     answer = visitor.client.result(job_id)
     if answer.table is None:
-        raise RamifyError(f"job {job_id} has no list")
+        raise no_list(visitor.client.status(job_id))
     found = list(islice(visitor.client.rows(job_id), first - 1, first - 1 + 2 * FIRST_ROWS))
     return visitor.page(
         "rows.html", id=job_id, question=answer.question, rows=found, first=first, columns=answer.table.columns,
@@ -203,9 +204,10 @@ def rows(visitor: ReadVisitor, job_id: str, first: Annotated[int, Query(alias="f
 def rows_file(visitor: ReadVisitor, job_id: str, ending: str) -> Response:
     """All rows of a list as a file."""
     answer = visitor.client.result(job_id)
-    columns = answer.table.columns if answer.table else ()
+    if answer.table is None:
+        raise no_list(visitor.client.status(job_id))
     found = visitor.client.rows(job_id)
-    return download(row_lines(ending, found, columns), f"{job_id}.{ending}", ending)
+    return download(row_lines(ending, found, answer.table.columns), f"{job_id}.{ending}", ending)
 
 
 def download(lines: Iterator[str], name: str, ending: str) -> Response:

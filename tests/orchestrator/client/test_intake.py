@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import time
 
 import pytest
 
@@ -146,3 +147,19 @@ def test_a_single_question_names_the_field_at_fault() -> None:
     with pytest.raises(InputError, match="deadline_s") as caught:
         as_request("why?", {"deadline_s": -1})
     assert caught.value.exit_code == 2
+
+
+def test_one_endless_line_in_small_reads_takes_time_by_its_length_and_keeps_its_beginning() -> None:
+    class Endless(io.BytesIO):
+        def read1(self, _: int = -1) -> bytes:
+            return super().read1(1 << 12)
+
+    def took_s(size: int) -> float:
+        began = time.process_time()
+        (line,) = bounded_lines(Endless(b"a" * size), 1 << 26)
+        assert len(line) == size
+        return time.process_time() - began
+
+    assert took_s(1 << 24) < 10 * max(took_s(1 << 22), 0.01), "four times the bytes, not sixteen times the time"
+    kept = list(bounded_lines(Endless(b"a" * 100_000 + b"\r\nb\r" + b"c" * 9_000), 9_000))
+    assert [len(line) for line in kept] == [9_001, 2, 9_000]

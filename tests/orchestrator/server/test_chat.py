@@ -269,3 +269,10 @@ def test_pieces_are_all_of_the_text():
     ):
         assert "".join(pieces(text)) == text
         assert all(len(piece) < 1000 for piece in pieces(text))
+
+
+@pytest.mark.parametrize("content", [r'"\ud800"', r'[{"type": "text", "text": "a \udfff"}]'])
+def test_half_a_surrogate_pair_is_refused_in_openais_form(http: TestClient, content: str):
+    body = f'{{"model": "ramify", "messages": [{{"role": "user", "content": {content}}}]}}'
+    refused = http.post("/v1/chat/completions", content=body, headers={"content-type": "application/json"})
+    assert (refused.status_code, refused.json()["error"]["param"]) == (400, "messages[0].content")

@@ -204,3 +204,22 @@ def test_names_are_cut_to_what_is_one(given: str, name: str):
 def test_no_base64_and_no_reader_raise_for_programs(ramify: Ramify):
     with pytest.raises(InputError):
         ramify.upsert([{"id": "a", "content": "x", "suffix": ".xyz"}], source="crm")
+
+
+def test_lines_whose_metadata_cannot_be_handed_over_are_rejected_and_the_others_taken(http: TestClient, handed: Handed):
+    deep = '{"a":' * 900 + "1" + "}" * 900
+    lines = [
+        '{"id": "a", "text": "x", "metadata": {"title": "whole"}}',
+        r'{"id": "b", "text": "x", "metadata": {"title": "\ud800"}}',
+        r'{"id": "c", "text": "x", "metadata": {"tags": [{"\udfff": 1}]}}',
+        f'{{"id": "d", "text": "x", "metadata": {deep}}}',
+        r'{"id": "\ud800", "text": "x"}',
+        r'{"id": "f", "text": "x", "\ud800": 1}',
+        '{"id": "g", "text": "x", "metadata": {"a": [[[["deep"]]]]}}',
+    ]
+    taken = http.post("/v1/ingests", content="\n".join(lines).encode(), headers=LINES)
+    assert (taken.status_code, [one.id for one in handed.documents]) == (202, ["a", "g"])
+    found = taken.json()["rejects"]
+    assert [one["number"] for one in found] == [2, 3, 4, 5, 6]
+    assert "half a surrogate pair" in found[0]["reason"]
+    assert "50 levels at most" in found[2]["reason"]

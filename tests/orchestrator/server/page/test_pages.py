@@ -131,6 +131,14 @@ def test_every_page_keeps_the_rules_without_pools(http: TestClient, monkeypatch:
         checked(http, path, 404 if path.endswith("none") else 503 if path == "/corpus/documents" else 200)
 
 
+def test_addresses_of_pages_that_were_made_up_are_told_so(http: TestClient, hostile: str) -> None:
+    found = http.get("/corpus/documents?start=x", headers={"accept": "text/html"})
+    assert (found.status_code, found.headers["content-type"]) == (422, "text/html; charset=utf-8")
+    for path in (f"/jobs/{hostile}/rows", f"/jobs/{hostile}/rows.csv"):
+        found = http.get(path, headers={"accept": "text/html"})
+        assert (found.status_code, "has no list" in found.text) == (409, True)
+
+
 def test_a_path_that_is_none_is_a_page_for_browsers_and_a_problem_for_programs(http: TestClient) -> None:
     found = http.get("/nowhere", headers={"accept": "text/html"})
     assert (found.status_code, "There is no such page" in found.text) == (404, True)
