@@ -15,6 +15,7 @@ import openai
 import pytest
 import redis
 import uvicorn
+from fastapi.testclient import TestClient
 
 from orchestrator.client import Ramify
 from orchestrator.operations.chat_reply import pieces
