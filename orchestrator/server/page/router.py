@@ -9,7 +9,7 @@ from fastapi import APIRouter, FastAPI, Request
 from fastapi.responses import RedirectResponse, Response
 from starlette.exceptions import HTTPException
 
-from orchestrator.server.page import batches, comparing, documents, operating, questions
+from orchestrator.server.page import batches, comparing, documents, operating, questions, sending
 from orchestrator.server.page.rendering import HEADERS, static_response
 from orchestrator.server.page.visitor import (
     LANGUAGE_COOKIE,
@@ -32,7 +32,7 @@ def page_router() -> APIRouter:
     router.add_api_route("/static/{version}/{name}", static_file, methods=["GET"])
     router.add_api_route("/look", look, methods=["GET"])
     router.add_api_route("/login", login, methods=["GET"])
-    for part in (questions, batches, documents, operating, comparing):
+    for part in (questions, batches, documents, sending, operating, comparing):
         router.include_router(part.router)
     return router
 

@@ -68,6 +68,7 @@ def visitor_with(scope: Scope) -> Callable[..., Visitor]:
 
 ReadVisitor = Annotated[Visitor, Depends(visitor_with(Scope.READ))]
 AskVisitor = Annotated[Visitor, Depends(visitor_with(Scope.ASK))]
+WriteVisitor = Annotated[Visitor, Depends(visitor_with(Scope.WRITE))]
 AdminVisitor = Annotated[Visitor, Depends(visitor_with(Scope.ADMIN))]
 
 
@@ -121,5 +122,6 @@ def page_for(request: Request, template: str, *, status: int = 200, **context: A
         "may": {scope.value for scope in caller.scopes} if caller else set(),
         "logged_in": caller is not None and caller.key_id is not None,
         "fragment": request.headers.get("x-fragment") == "1",
+        "most_bytes": request.app.state.settings.server.max_body_bytes,
     }
     return html(render(template, words_of(request), **{**given, **context}), status)

@@ -4,8 +4,9 @@ import { announce, say } from "./page.js";
 function send(form, body, headers, query = "") {
   const said = form.querySelector("[role=status]");
   const button = form.querySelector("button");
+  if (button.disabled) return;
   const request = new XMLHttpRequest();
-  request.open("POST", `${form.action}?${query}`);
+  request.open("POST", `${form.dataset.to}?${query}`);
   for (const [name, value] of Object.entries(headers)) request.setRequestHeader(name, value);
   request.upload.onprogress = (event) => { said.textContent = say("sent", { n: event.loaded.toLocaleString("en"), of: event.total.toLocaleString("en") }); };
   request.onloadend = () => {
@@ -35,5 +36,6 @@ document.getElementById("upload")?.addEventListener("submit", (event) => {
 });
 document.getElementById("post-batch")?.addEventListener("submit", (event) => {
   event.preventDefault();
-  send(event.target, event.target.elements.file.files[0], { "Content-Type": "application/jsonl" });
+  const [file] = event.target.elements.file.files;
+  send(event.target, file, { "Content-Type": "application/jsonl" }, new URLSearchParams({ name: file.name.slice(0, 200) }));
 });

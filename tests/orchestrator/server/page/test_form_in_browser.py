@@ -65,3 +65,12 @@ def test_a_long_question_widens_no_table_and_is_no_page_of_its_own(
         page.get_by_text("Show all of it").click()
         assert (page.locator("h1").bounding_box() or {})["height"] > 200
         assert serious(page) == []
+
+
+def test_a_file_of_questions_becomes_a_batch_of_its_name(browser: Any, address: str) -> None:
+    with tab(browser, address) as page:
+        page.goto("/batches")
+        page.locator("[name=file]").set_input_files({"name": "mine.txt", "mimeType": "text/plain", "buffer": b"why?\n"})
+        page.get_by_role("button", name="Ask all").click()
+        page.wait_for_url("**/batches/*")
+        assert page.locator("h1").inner_text() == "mine.txt"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from html.parser import HTMLParser
 
 import pytest
@@ -12,6 +13,7 @@ from fastapi.testclient import TestClient
 from orchestrator.access.caller import Scope
 from orchestrator.access.keys import KeyStore
 from orchestrator.client import Ramify
+from orchestrator.documents.feeding import PushedDocument
 from orchestrator.server.page.rendering import static_files
 from shared.jobs import JobStore
 from shared.models import Citation, Facet, LeafResult, LeafStatus, MergedHit, MergedPool, Node, Summary
@@ -239,6 +241,32 @@ def test_the_page_talks_of_no_commands_for_what_it_has(http: TestClient, ramify:
         assert "ramify " not in page.partition("<main")[2].partition("</main>")[0]
 
 
+def test_files_are_sent_without_scripts_and_lead_to_their_pages(
+    http: TestClient, ramify: Ramify, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert 'action="/batches"' in http.get("/batches").text
+    posted = {"file": ("mine.jsonl", b'{"question": "why?"}\nhow?\n')}
+    page = http.post("/batches", files=posted)
+    assert re.search(r"/batches/\w+$", str(page.url))
+    assert "<h1>mine.jsonl</h1>" in page.text
+    assert page.text.count("<tr data-row") == 2
+    none = http.post("/batches", files={"file": ("", b"")}, headers={"accept": "text/html"})
+    assert (none.status_code, "choose a file" in none.text, "<main" in none.text) == (422, True, True)
+
+    taken = dict[str, object]()
+
+    def upsert(_: Ramify, documents: Iterable[PushedDocument], **more: object) -> str:
+        taken.update(more, content=[one.content for one in documents])
+        return ramify.submit("stands for the ingest")
+
+    monkeypatch.setattr(Ramify, "upsert", upsert)
+    form = {"source": "mine", "namespace": "notes"}
+    made = http.post("/corpus", files={"file": ("a.md", b"# A")}, data=form, follow_redirects=False)
+    assert (made.status_code, made.headers["location"][:6]) == (303, "/jobs/")
+    assert (taken["source"], taken["namespace"], taken["content"]) == ("mine", "notes", [b"# A"])
+    assert http.post("/corpus", files={"file": ("a.md", b"# A")}, data={"source": "mine"}).status_code == 422
+
+
 def test_lines_of_a_batch_are_filtered_and_paged(http: TestClient, ramify: Ramify) -> None:
     made = ramify.submit_many([f"number {number}" for number in range(1, 121)])
     batch_id = made.batch_id
@@ -293,3 +321,5 @@ def test_a_visitor_with_a_key_sees_its_tenant_no_paths_and_no_more_than_it_may(
     checked(http, "/operate", 403)
     assert http.post("/ask", data={"question": "more?"}).status_code == 403
     assert http.post(f"/jobs/{own}/cancel").status_code == 403
+    for path in ("/batches", "/corpus"):
+        assert http.post(path, files={"file": ("a.md", b"more?")}).status_code == 403
