@@ -1,5 +1,5 @@
 // One batch: its page is renewed while its jobs run, whenever the server tells of new accounts.
-import { fragment, localTimes } from "./page.js";
+import { fragment, localTimes, offline } from "./page.js";
 
 const head = document.getElementById("batch");
 let renewing = false;
@@ -26,11 +26,14 @@ if (head.dataset.open === "1") {
   const source = new EventSource(`/v1/batches/${encodeURIComponent(head.dataset.batch)}/events`);
   source.addEventListener("accounts", renew);
   source.addEventListener("end", () => { source.close(); renew(); });
+  const look = () => renew().then(() => offline(false), () => offline(true));
+  source.onopen = () => offline(false);
   source.onerror = async () => {
+    await look();
     if (source.readyState !== EventSource.CLOSED) return;
     while (document.getElementById("batch").dataset.open === "1") {
       await new Promise((go) => setTimeout(go, 3000));
-      await renew();
+      await look();
     }
   };
 }

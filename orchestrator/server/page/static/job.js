@@ -1,5 +1,5 @@
 // One job: its tree drawn as it grows, from the server's events; asked for again and again where those do not come.
-import { announce, fragment, localTimes, oneLine, say, words } from "./page.js";
+import { announce, fragment, localTimes, offline, oneLine, say, words } from "./page.js";
 
 const head = document.getElementById("job");
 const tree = document.querySelector(".tree");
@@ -183,6 +183,7 @@ async function answer() {
 async function refresh() {
   const response = await fetch(`${location.pathname}/state`, { credentials: "same-origin" });
   if (!response.ok) return null;
+  offline(false);
   const now = await response.json();
   document.getElementById("m-calls").textContent = now.calls.toLocaleString("en");
   document.getElementById("m-tokens").textContent = now.tokens.toLocaleString("en");
@@ -195,7 +196,7 @@ async function poll() {
   while (head.dataset.open === "1") {
     await new Promise((go) => setTimeout(go, connected ? 2000 : 700));
     if (head.dataset.open !== "1") return;
-    const now = await refresh().catch(() => null);
+    const now = await refresh().catch(() => { offline(true); return null; });
     if (now && (!connected || !now.open)) onState(now.state);
   }
 }
@@ -220,7 +221,7 @@ function listen() {
   source.onmessage = take;
   for (const type of TYPES) source.addEventListener(type, take);
   source.addEventListener("end", (event) => onState(JSON.parse(event.data).state));
-  source.onopen = () => { connected = true; };
+  source.onopen = () => { connected = true; offline(false); };
   source.onerror = () => { connected = false; };  // browsers connect again by themselves, behind the last event
 }
 

@@ -10,6 +10,13 @@ const HIDDEN = new RegExp([
   "[\\0-\\x08\\x0b-\\x1f\\x7f-\\x9f]",
 ].join("|"), "gu");
 export const oneLine = (text) => String(text ?? "").replace(/[\u2028\u2029\u2800]/g, " ").replace(HIDDEN, (c) => (c === "\r" ? " " : "")).split(/\s+/).join(" ").trim();
+// Stands over the page, so that nothing shifts.
+export function offline(lost) {
+  const told = document.getElementById("lost");
+  if (told.hidden !== lost) return;
+  told.hidden = !lost;
+  told.textContent = lost ? say("offline") : "";
+}
 export const announce = (text) => { document.getElementById("said").textContent = text; };
 
 // HTML of this server, where every word of it was escaped. The one place where text becomes elements.
@@ -36,10 +43,18 @@ async function openPanel(url) {
   if (!inside) { location.assign(url); return; }
   document.getElementById("panel-title").textContent = inside.dataset.title;
   document.getElementById("panel-body").replaceChildren(document.importNode(inside, true));
-  if (!panel.open) panel.showModal();
+  if (!panel.open) {
+    panel.showModal();
+    history.pushState({ panel: true }, "");
+  }
   panel.scrollTop = 0;
   panel.querySelector("mark")?.scrollIntoView({ block: "nearest" });
 }
+
+// Back closes the panel; what closes it otherwise goes back over its entry of the history.
+panel.addEventListener("close", () => { if (history.state?.panel) history.back(); });
+addEventListener("popstate", () => { if (panel.open) panel.close(); });
+if (history.state?.panel) history.replaceState(null, "");
 
 const places = { a: "/", j: "/jobs", b: "/batches", c: "/corpus", o: "/operate" };
 let afterG = 0;
@@ -52,6 +67,7 @@ function move(step) {
 function onKey(event) {
   const typing = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName);
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && event.target.form) { event.target.form.requestSubmit(); return; }
+  if (typing && event.key === "Escape") { event.target.blur(); return; }
   if (typing || event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
   if (afterG > Date.now() - 1000 && places[event.key]) { location.assign(places[event.key]); return; }
   afterG = event.key === "g" ? Date.now() : 0;

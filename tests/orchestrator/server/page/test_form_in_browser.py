@@ -65,6 +65,12 @@ def test_a_long_question_widens_no_table_and_is_no_page_of_its_own(
         page.get_by_text("Show all of it").click()
         assert (page.locator("h1").bounding_box() or {})["height"] > 200
         assert serious(page) == []
+        if width == 390:
+            small = page.evaluate(
+                "[...document.querySelectorAll('a:not(.skip), button')].filter((one) => one.offsetParent)"
+                ".filter((one) => one.getBoundingClientRect().height < 24).map((one) => one.outerHTML)"
+            )
+            assert small == []
 
 
 def test_a_file_of_questions_becomes_a_batch_of_its_name(browser: Any, address: str) -> None:

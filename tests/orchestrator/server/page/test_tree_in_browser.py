@@ -97,6 +97,14 @@ def test_the_end_of_a_job_brings_its_answer_without_a_reload(
         assert page.evaluate("seen.shifts") == []
         page.get_by_role("link", name="Why?").click()
         page.locator("dialog[open] .lead").wait_for()
+        page.go_back()
+        page.locator("dialog[open]").wait_for(state="detached")
+        assert page.evaluate("[location.pathname, window.kept]") == [f"/jobs/{job_id}", True]
+        page.get_by_role("link", name="Why?").click()
+        page.locator("dialog[open] .lead").wait_for()
+        page.keyboard.press("Escape")
+        page.wait_for_function("history.state === null")
+        assert page.evaluate("window.kept")
 
 
 def test_without_events_the_state_is_asked_for_again_and_again(
@@ -108,5 +116,9 @@ def test_without_events_the_state_is_asked_for_again_and_again(
         page.goto(f"/jobs/{job_id}")
         WalkedJob(store, job_id).to("searching")
         page.locator(".node").nth(2).wait_for()
+        page.route("**/state", lambda route: route.abort())
+        page.get_by_text("Connection lost").wait_for()
+        page.unroute("**/state")
+        page.locator("#lost").wait_for(state="hidden")
         ramify.cancel(job_id)
         page.get_by_role("button", name="Try again").wait_for()
