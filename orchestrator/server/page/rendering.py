@@ -14,7 +14,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from orchestrator.diagnosis.wording import duration
-from orchestrator.operations.wording import on_page
+from orchestrator.operations.wording import for_page, on_page
 from orchestrator.server.page.words import LANGUAGES, Words
 from orchestrator.text_lines import json_text, one_line
 from shared.hidden import visible
@@ -49,7 +49,7 @@ def _environment() -> Environment:
     )  # fmt: skip
     made.filters |= {"score": _score, "seconds": duration, "moment": _moment, "iso": _iso, "money": _money}
     made.filters |= {"one_line": one_line, "short": lambda text: text[:_SHORT], "file": static_url}
-    made.filters |= {"as_data": as_data, "plain_json": json_text, "on_page": on_page}
+    made.filters |= {"as_data": as_data, "plain_json": json_text, "on_page": on_page, "for_page": for_page}
     return made
 
 

@@ -53,7 +53,9 @@ def post_batch(visitor: AskVisitor, form: Sent) -> Response:
     if offered is None or offered.document is None:
         raise InputError("file", offered.name if offered else "", (offered and offered.fault) or "choose a file")
     options = PostedOptions(name=offered.name[:_MOST_NAME])
-    made = BatchPost(visitor.client, options).read(io.BytesIO(offered.document.content or b""))
+    content = offered.document.content or b""
+    lines = io.BytesIO(content.encode() if isinstance(content, str) else content)
+    made = BatchPost(visitor.client, options).read(lines)
     return RedirectResponse(f"/batches/{made.batch_id}", HTTPStatus.SEE_OTHER)
 
 

@@ -47,6 +47,7 @@ def test_an_ingest_has_a_report_and_no_answer() -> None:
             "job a is queued: wait for it with `ramify status a --watch`; `ramify result a --partial` shows 1",
             "is queued",
         ),
+        ("its time was up: `ramify retry ID --deadline SECONDS` gives more", "its time was up"),
         ("start it with `ramify up -d`", "start it with `ramify up -d`"),
     ],
 )
