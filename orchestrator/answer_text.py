@@ -73,6 +73,11 @@ def pieces(text: str, numbers: frozenset[int], span: AnswerSentence | None = Non
     return (*found, Piece(text[at:])) if at < len(text) else tuple(found)
 
 
+def sentences(text: str, spans: Sequence[AnswerSentence], numbers: frozenset[int]) -> tuple[TextSentence, ...]:
+    """A text without blocks, parted at the sentences that were checked."""
+    return tuple(_sentences(text, 0, len(text), sorted(spans, key=lambda span: span.start), numbers))
+
+
 def _kind(line: str) -> tuple[Kind, int]:
     """What a line is, and how many characters of it only say that."""
     if heading := _HEADING.match(line):

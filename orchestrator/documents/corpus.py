@@ -162,10 +162,13 @@ class Corpus:
         more = " ..." if len(reply.candidates) > _LISTED else ""
         raise ConflictError("document", name, f"it may be one of {listed}{more}: give a path or an id")
 
-    def cited(self, job_id: str, number: int, around: int = 600, *, sentence: int | None = None) -> Passage:
+    def cited(
+        self, job_id: str, number: int, around: int = 600, *, sentence: int | None = None, step: int | None = None
+    ) -> Passage:
         """The passage that `[number]` of a job's answer stands for, or the sentence of that row of its list.
 
-        `sentence`: where the sentence that cites it begins in the answer: then the passage is what that rests on.
+        `sentence`: where the sentence that cites it begins in the answer, or in the text of a `step` of it:
+        then the passage is what that rests on.
 
         Raises: as `passage`, and of `Ramify.result`.
         """
@@ -174,7 +177,7 @@ class Corpus:
         found = next((one for one in citations if one.number == number), None)
         if found is not None:
             with suppress(InputError, NotFoundError):
-                if quoted := _quote_of(answer, number, sentence):
+                if quoted := _quote_of(answer, number, sentence, step):
                     return self._of_quote(found, quoted, around)
             name, quote = found.doc_id or found.path, found.quote or None
             try:
@@ -258,9 +261,12 @@ class Corpus:
         return found
 
 
-def _quote_of(answer: Answer, number: int, sentence: int | None) -> Quotation | None:
+def _quote_of(answer: Answer, number: int, sentence: int | None, step: int | None) -> Quotation | None:
     """What the sentence that begins there quotes of a citation."""
-    spans = answer.summary.support.spans if answer.summary.support and sentence is not None else ()
+    if step is None:
+        spans = answer.summary.support.spans if answer.summary.support else ()
+    else:
+        spans = next((one.spans for one in answer.steps if one.number == step), ())
     quotes = (one for span in spans if span.start == sentence for one in span.quotes)
     return next((one for one in quotes if one.number == number and one.text), None)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from orchestrator.answer_text import TextBlock, TextSentence, blocks, pieces
+from orchestrator.answer_text import TextBlock, TextSentence, blocks, sentences
 from orchestrator.client import Ramify
 from orchestrator.growth import of_answer, replay
 from orchestrator.operations.wording import for_page
@@ -14,6 +14,7 @@ from orchestrator.server.page.tree_rows import TreeRow, best_hits, rows_of
 from orchestrator.server.page.words import Words
 from shared.errors import NoAnswerError, NotRunningError, RamifyError
 from shared.models import Answer, JobStatus, LeafStatus, MergedHit
+from shared.models.answer import ReasoningStep
 from shared.models.ingest import IngestResult
 from shared.models.support import Citation
 
@@ -107,9 +108,9 @@ class JobView:
             for name, most in spent.limits().items()
         ]
 
-    def step_pieces(self, text: str) -> TextSentence:
-        """A text of a reasoned answer with its citations."""
-        return TextSentence(pieces(text, frozenset(one.citation.number for one in self.sources)))
+    def step_sentences(self, step: ReasoningStep) -> Sequence[TextSentence]:
+        """The text of a step with its citations."""
+        return sentences(step.text, step.spans, frozenset(one.citation.number for one in self.sources))
 
 
 def job_view(client: Ramify, job_id: str, *, early: bool = False) -> JobView:

@@ -180,10 +180,14 @@ def why_any(visitor: AdminVisitor, id_: Annotated[str, Query(alias="id", max_len
 
 @router.get("/jobs/{job_id}/sources/{number}")
 def source(
-    visitor: ReadVisitor, job_id: str, number: int, sentence: Annotated[int | None, Query(ge=0)] = None
+    visitor: ReadVisitor,
+    job_id: str,
+    number: int,
+    sentence: Annotated[int | None, Query(ge=0)] = None,
+    step: Annotated[int | None, Query(ge=1)] = None,
 ) -> Response:
     """The passage that a citation stands for, in its document; of a sentence of the answer: what that rests on."""
-    passage = visitor.client.corpus.cited(job_id, number, sentence=sentence)
+    passage = visitor.client.corpus.cited(job_id, number, sentence=sentence, step=step)
     return passage_page(visitor, passage, back=f"/jobs/{job_id}")
 
 

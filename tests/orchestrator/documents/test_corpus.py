@@ -17,6 +17,7 @@ from orchestrator.cli.render.documents import draw_document, draw_overview, draw
 from orchestrator.documents.corpus import Corpus
 from shared.errors import InputError, NotFoundError, RamifyError
 from shared.models import Answer, Citation, DocumentOutcome, Summary
+from shared.models.answer import ReasoningStep
 from shared.models.corpus import Passage
 from shared.models.enumeration import ListRow, ListTable
 from shared.models.ingest import DocumentStatus, IngestCounts, IngestResult
@@ -191,7 +192,12 @@ def _each_sentence_has_its_quote(pools: Pools, cited: Citation) -> None:
     spans = tuple(AnswerSentence(start=at, end=at + 5, quotes=(one,)) for at, one in enumerate(quotes))
     support = SupportReport(sentences=2, supported=2, repaired=0, spans=(*spans, AnswerSentence(start=9, end=10)))
     summary = Summary(citations=(cited,), support=support)
-    pools.answers["job2"] = Answer(job_id="j", question="?", state="done", coverage="", summary=summary)
+    step = ReasoningStep(number=3, kind="fact", node_id="0.1", facet="core", question="?", spans=spans[1:])
+    pools.answers["job2"] = Answer(job_id="j", question="?", state="done", coverage="", summary=summary, steps=(step,))
+    (mark,) = pools.corpus().cited("job2", 1, sentence=1, step=3).marks
+    assert _NOTE[mark.start : mark.end] == "two hours"
+    (mark,) = pools.corpus().cited("job2", 1, sentence=0, step=3).marks
+    assert _NOTE[mark.start : mark.end] == "It took two hours.", "the step has no sentence there"
     found = {at: pools.corpus().cited("job2", 1, sentence=at).marks[0] for at in (0, 1, 9)}
     assert (found[0].start, found[0].end) == (second, second + 4)
     assert [_NOTE[found[at].start : found[at].end] for at in (1, 9)] == ["two hours", "It took two hours."]

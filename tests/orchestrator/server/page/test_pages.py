@@ -17,6 +17,7 @@ from orchestrator.documents.feeding import PushedDocument
 from orchestrator.server.page.rendering import static_files
 from shared.jobs import JobStore
 from shared.models import Citation, Facet, LeafResult, LeafStatus, MergedHit, MergedPool, Node, Summary
+from shared.models.answer import ReasoningStep
 from shared.models.gaps import GapSignal, SearchedGap
 from shared.models.support import AnswerSentence, Quotation, RemovedSentence, Support, SupportReport
 from shared.models.verdicts import AnswerVerdict, Contradiction, StaleReason, StaleSource
@@ -92,6 +93,10 @@ def hostile(ramify: Ramify, store: JobStore) -> str:
             "question": HOSTILE, "summary": summary, "results": (hit,), "leaves": (leaf,), "tree": (node,),
             "warnings": (HOSTILE,), "degraded": ("llm_unavailable", HOSTILE),
             "degraded_at": {HOSTILE: ("llm_unavailable",)},
+            "steps": (ReasoningStep(
+                number=3, kind="fact", node_id="0.1", facet="why", question=HOSTILE, text="- So it is. [1] And so.",
+                spans=(AnswerSentence(start=0, end=15, quotes=(Quotation(number=1, text="So"),)),),
+            ),),
             "gaps": (SearchedGap(signal=GapSignal.NAME, what=HOSTILE, text=HOSTILE),),
             "verdicts": (AnswerVerdict.CONTRADICTING_SOURCES.value,),
         }
@@ -112,6 +117,8 @@ def test_nothing_of_a_hostile_job_is_more_than_text(http: TestClient, hostile: s
 def test_an_answer_shows_what_is_wrong_with_it(http: TestClient, hostile: str) -> None:
     http.cookies.set("ramify_language", "en")
     page = checked(http, f"/jobs/{hostile}")
+    assert f'/jobs/{hostile}/sources/1?sentence=0&amp;step=3"' in page
+    assert "- So it is." in page
     for said in (
         "The sources contradict each other", "Sources that are out of date", "the LLM did not answer",
         "not in its sources", "removed,", "Gaps", "1 of 1 leaves answered",
