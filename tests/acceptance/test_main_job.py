@@ -102,7 +102,7 @@ def test_a_manifest_is_replayed_by_whoever_has_the_file_and_what_is_not_kept_is_
         made = ramify.replay(found, start)
         assert ramify.wait(made.job_id, 60).state == "done"
         assert ramify.manifest(made.job_id).record.results == found.record.results
-    with pytest.raises(InputError, match="a manifest holds no passages: replay it --from plan or --from search"):
+    with pytest.raises(InputError, match="a manifest holds no passages: replay it from plan or from search"):
         ramify.replay(found, ReplayStage.MERGE)
     with pytest.raises(InputError, match="the pools hold it"):
         ramify.replay(before.job_id, ReplayStage.PLAN, settings={"store": {"collection": "other"}})

@@ -86,4 +86,7 @@ def test_given_a_cache_when_asked_on_the_command_line_then_it_is_shown_by_kind_a
     assert "1 entry" in CliRunner().invoke(app, ["cache", "show"]).stdout
     assert json.loads(CliRunner().invoke(app, ["cache", "clear", "--json"]).stdout) == {"deleted": 2}
     assert cache.sizes() == {}
-    assert {key.decode() for key in client.keys("ramify:*")} == {STATS, "ramify:other"}
+    left = {
+        key.decode() for key in client.keys("ramify:*") if not key.startswith(b"ramify:worker")
+    }  # others' heartbeats
+    assert left == {STATS, "ramify:other"}

@@ -14,18 +14,17 @@ from shared.models import Facet, Hit, JobRequest, LeafResult, LeafStatus, Node
 from shared.providers.gates import gate
 from shared.settings import Settings
 from tests.fakes.scripted_llm import ScriptedLLM
+from tests.workers.test_leaf_outcome import merge_tasks
 
 QUESTION = "Where was the director of The Quiet Harbour born?"
 PASSAGE = "The Quiet Harbour is a film. Its director Ann Marsh was praised for it."
 
 
 @pytest.fixture
-def merging(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> Any:
+def merging(redis_url: str, client: redis.Redis, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setenv("RAMIFY_REDIS__URL", redis_url)
     monkeypatch.setattr(gate, "_process_store", gate._process_store)  # the import tells the gates of the Redis
-    from workers.merge import tasks
-
-    return tasks
+    return merge_tasks(JobStore(client, settings), settings, monkeypatch)
 
 
 def searched(jobs: JobStore, **options: object) -> str:
