@@ -62,6 +62,12 @@ def asked(page: Any, question: str, **options: str) -> None:
     page.locator(".text, .list-head").first.wait_for()
 
 
+def closed(page: Any) -> None:
+    """Close the panel, and wait until its entry of the history is gone, too."""
+    page.keyboard.press("Escape")
+    page.wait_for_function("!history.state?.panel")
+
+
 def test_a_question_is_previewed_asked_and_answered_with_a_passage_that_opens(browser: Any, address: str) -> None:
     with tab(browser, address) as page:
         page.goto("/")
@@ -81,7 +87,7 @@ def test_a_question_is_previewed_asked_and_answered_with_a_passage_that_opens(br
         quoted = re.sub(r"\W+", " ", page.locator(".sources q").first.inner_text())[:60].strip()
         assert quoted[:40] in re.sub(r"\W+", " ", panel.locator(".text").inner_text())
         assert serious(page) == []
-        page.keyboard.press("Escape")
+        closed(page)
         panel.wait_for(state="detached")
         page.keyboard.press("g")
         page.keyboard.press("j")
@@ -101,7 +107,7 @@ def test_a_pdf_is_shown_with_the_passage_framed(browser: Any, address: str) -> N
         page.wait_for_function("document.querySelector('.paper img').complete")
         assert image.evaluate("image => [image.naturalWidth, image.naturalHeight]") == [900, 1274]
         assert "every Sunday" in page.locator("dialog[open] mark").first.inner_text()
-        page.keyboard.press("Escape")
+        closed(page)
         page.get_by_role("link", name="Ask again").click()
         assert page.locator("[name=namespace]").input_value() == "page"
 
@@ -116,7 +122,7 @@ def test_documents_and_file_names_that_do_harm_are_text(browser: Any, address: s
         for link in page.locator(".sources a").all():
             link.click()
             page.locator("dialog[open] .text").wait_for()
-            page.keyboard.press("Escape")
+            closed(page)
         for one in documents:
             page.goto(f"/corpus/documents/{one.doc_id}?whole=1")
             text = page.locator(".text").inner_text()
@@ -196,6 +202,6 @@ def test_pages_fit_a_phone_in_the_dark_in_chinese_and_look_as_they_are_asked_to(
             assert serious(page) == [], path
         assert page.evaluate("document.documentElement.lang") == "zh-Hans"
         page.locator(".theme").click()
-        assert page.evaluate("document.documentElement.dataset.theme") == "light"
+        page.locator("html[data-theme=light]").wait_for(state="attached")
         page.locator(".look a[hreflang]").click()
-        assert page.evaluate("document.documentElement.lang") == "en"
+        page.locator("html[lang=en]").wait_for(state="attached")

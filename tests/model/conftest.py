@@ -9,6 +9,7 @@ import pytest
 import redis
 
 from shared.jobs.scripts import source
+from shared.providers.gates import gate
 from shared.settings import Settings, load_settings
 from tests.model.stage import Stage
 from tests.model.wire import Wire
@@ -22,6 +23,7 @@ def make_world(redis_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iter
     """Makes worlds, one after the other, on the Redis of this test run. Close each."""
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("RAMIFY_REDIS__URL", redis_url)
+        environment.setattr(gate, "_process_store", gate._process_store)  # the import tells the gates of the Redis
         settings = load_settings(redis={"url": redis_url}, data_dir=tmp_path_factory.mktemp("model"))
         wire = Wire.to(redis_url)
         folder = Path(__file__).parents[2] / "shared" / "jobs" / "lua"
