@@ -14,6 +14,7 @@ from orchestrator.client import Ramify
 from tests.support.browser import browser, serious, tab
 from tests.support.http_server import served
 from tests.support.pdf import pdf
+from tests.support.waiting import until
 
 __all__ = ["browser"]
 _BIDI = "\u202e"
@@ -65,7 +66,7 @@ def asked(page: Any, question: str, **options: str) -> None:
 def closed(page: Any) -> None:
     """Close the panel, and wait until its entry of the history is gone, too."""
     page.keyboard.press("Escape")
-    page.wait_for_function("!history.state?.panel")
+    until(lambda: page.evaluate("!history.state?.panel"), 10)
 
 
 def test_a_question_is_previewed_asked_and_answered_with_a_passage_that_opens(browser: Any, address: str) -> None:
@@ -104,7 +105,7 @@ def test_a_pdf_is_shown_with_the_passage_framed(browser: Any, address: str) -> N
         page.locator(".text .cite").first.click()
         image = page.locator("dialog[open] .paper img")
         image.wait_for()
-        page.wait_for_function("document.querySelector('.paper img').complete")
+        until(lambda: page.evaluate("document.querySelector('.paper img').complete"), 10)
         assert image.evaluate("image => [image.naturalWidth, image.naturalHeight]") == [900, 1274]
         assert "every Sunday" in page.locator("dialog[open] mark").first.inner_text()
         closed(page)
