@@ -108,32 +108,31 @@ class Picker:
 
         Where they do, those that have no word of it are left out.
         """
-        if AskedFor(query).example and (code := self._example(query)):
+        need = AskedFor(query)
+        if need.example and (code := self._example(query)):
             return [code, *self.pick(query, None, _BESIDE_CODE, width=_BESIDE_WIDTH)], True
-        if AskedFor(query).steps:
+        if need.steps:
             steps, self.steps_left_out = steps_of_page(term_set(query), self._hits)
             if steps:
                 self.picked += steps
                 return steps, True
-        if latest := self._latest_page(AskedFor(query).latest_of):
+        if latest := self._latest_page(need.latest_of):
             return [latest], True
         chosen, asked = self.pick(query, None, limit, width=width), self._asked_attribute(query)
         if not asked.answered_by(chosen) and not self._versions(query, chosen):
-            left = self._of_named(
-                named_numbers(query, self._hits), query, self._quotable(AskedFor(query), query, None, "")
-            )
+            left = self._of_named(named_numbers(query, self._hits), query, self._quotable(need, query, None, ""))
             said = [one for one in left if asked.says(one)] or [
                 one for one in self._keyed(query, self._far) if asked.surely_says(one)
             ]
             if not said:
                 self.picked = []
-                nearest = _NEAREST if AskedFor(query).checked else _NEAREST_OF_ANY
+                nearest = _NEAREST if need.checked else _NEAREST_OF_ANY
                 return self._days.newest_first(query, self.pick(query, None, nearest, width=width), None), False
             scores = self._scorer.scores(query, self._ranks(None), said)
             chosen = [max(scores, key=lambda one: scores[one]), *chosen]
         versions = self._versions(query, chosen)
         kept = versions or [one for one in chosen if one.series or asked.touches(one)]
-        if AskedFor(query).checked and not asked.unsure and not versions:
+        if need.checked and not asked.unsure and not versions:
             kept.sort(key=lambda one: not asked.says(one))
         if (cause := self._cause(query, asked, kept)) is not None:
             kept = [cause, *(one for one in kept if one != cause)]
