@@ -14,6 +14,8 @@ from shared.tracing import spans
 from tests.fakes.otlp_receiver import OtlpReceiver, ReceivedSpan
 from tests.support.waiting import until
 
+LEAF_TASKS = ("search.leaf", "rerank.leaf")
+
 
 def test_given_a_job_when_it_runs_then_it_is_one_trace_of_all_leaves_whose_logs_and_counts_agree(
     with_models: Ramify, collector: OtlpReceiver, monkeypatch: pytest.MonkeyPatch
@@ -24,7 +26,9 @@ def test_given_a_job_when_it_runs_then_it_is_one_trace_of_all_leaves_whose_logs_
     assert with_models.wait(job_id, 60).state == "done"
     answer = with_models.result(job_id)
 
-    until(lambda: {"submit", "merge.summarise"} <= {one.name for one in collector.of_job(job_id)}, 20)
+    # Every process sends its spans in batches of its own, in no order.
+    leaves = {leaf.node_id for leaf in answer.leaves}
+    until(lambda: collected(collector.of_job(job_id), leaves), 20, "the spans of all steps are sent")
     found = collector.of_job(job_id)
     assert len({one.trace_id for one in found}) == 1
     by_id = {one.span_id: one for one in found}
@@ -33,8 +37,7 @@ def test_given_a_job_when_it_runs_then_it_is_one_trace_of_all_leaves_whose_logs_
     assert (submit.parent_id, plan.service) == ("", "ramify-plan")
     assert all(one.parent_id in by_id for one in found if one is not submit), "no span hangs in the air"
     assert plan.parent_id == submit.span_id
-    leaves = {leaf.node_id for leaf in answer.leaves}
-    for task in ("search.leaf", "rerank.leaf"):
+    for task in LEAF_TASKS:
         of_task = [one for one in found if one.name == task]
         assert {one.attributes["ramify.node_id"] for one in of_task} == leaves
         assert {by_id[one.parent_id].name for one in of_task} <= {"plan.job", "plan.refine", "merge.tree"}
@@ -52,6 +55,12 @@ def test_given_a_job_when_it_runs_then_it_is_one_trace_of_all_leaves_whose_logs_
         until(lambda: counted(metrics) >= len(leaves), 20)
     finally:
         metrics.close()
+
+
+def collected(found: list[ReceivedSpan], leaves: set[str]) -> bool:
+    names = {one.name for one in found}
+    by_task = ({one.attributes["ramify.node_id"] for one in found if one.name == task} for task in LEAF_TASKS)
+    return {"submit", "plan.job", "merge.summarise"} <= names and all(nodes >= leaves for nodes in by_task)
 
 
 def is_call(one: ReceivedSpan) -> bool:

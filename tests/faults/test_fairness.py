@@ -13,8 +13,11 @@ from tests.acceptance.conftest import ingested, launched
 
 FLOOD = 700
 #: Jobs of the flood that may end while the single question goes through its six steps, each of which may have to wait
-#: for a task under way. Measured: 0 to 4; without the tenants' ranks 29 to 33, those that are under way.
+#: for a task under way. Measured: 0 to 8; without the tenants' ranks 29 to 33, those that are under way.
 MOST = 15
+#: Questions that are asked until one is served so: on a loaded machine a task under way may take as long as many jobs
+#: of the flood. Without ranks none is.
+TRIES = 6
 
 
 @pytest.fixture(scope="module")
@@ -35,14 +38,13 @@ def test_given_a_flood_of_one_tenant_when_another_asks_then_it_is_served_next(ra
         while ramify.batch_status(flood.batch_id).finished < 5:
             time.sleep(0.1)
         passed = list[int]()
-        for _ in range(3):
+        while len(passed) < TRIES and min(passed, default=MOST) >= MOST:
             before = ramify.batch_status(flood.batch_id).finished
             one = ramify.submit("What is a visibility timeout?", tenant="one", lane=lane)
             assert ramify.wait(one, 60).state == "done"
             after = ramify.batch_status(flood.batch_id).finished
             assert after < FLOOD, "the flood is not over"
             passed.append(after - before)
-        # The least of three: on a loaded machine a task under way may take as long as many jobs of the flood.
         assert min(passed) < MOST, f"{passed} jobs of the flood went before it"
     finally:
         ramify.cancel_batch(flood.batch_id)

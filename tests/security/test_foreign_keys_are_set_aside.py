@@ -9,7 +9,6 @@ from collections.abc import Iterator
 
 import pytest
 from celery import Celery
-from celery.contrib.testing.worker import start_worker
 from redis import Redis
 
 from orchestrator.local import checks_redis
@@ -26,6 +25,7 @@ from shared.tasks.app import make_app
 from tests.shared.tasks.test_quarantine import SECRET, message, noting
 from tests.support.foreign import mutated, put
 from tests.support.waiting import until
+from tests.support.worker_in_process import worker_in_process
 
 QUEUE = Queue.RERANK.value
 BINDINGS = "_kombu.binding.celery.pidbox"
@@ -74,7 +74,7 @@ def test_given_queues_of_wrong_types_then_a_worker_takes_and_runs_its_tasks(
     for key in keys:
         client.set(key, SECRET)
     app.send_task("test.note", queue=QUEUE)
-    with start_worker(app, pool="threads", concurrency=1, queues=[QUEUE], perform_ping_check=False):
+    with worker_in_process(app, [QUEUE], pool="threads"):
         assert done.wait(10)
         client.hset(queue_keys(Queue.RERANK)[-1], SECRET, "meanwhile")
         done.clear()
@@ -105,7 +105,7 @@ def test_given_messages_with_odd_parts_then_a_worker_goes_on(
         sent["body"] = base64.b64encode(json.dumps(body).encode()).decode()
         sent["headers"] |= {"task": rng.choice(["test.note", *TaskName]), "id": f"id-{number}", "group": None}
         client.lpush(QUEUE, json.dumps(mutated(rng, sent, rng.choice((0, 1, 1, 2)))))
-    with start_worker(app, pool="threads", concurrency=2, queues=[QUEUE], perform_ping_check=False):
+    with worker_in_process(app, [QUEUE], pool="threads", concurrency=2):
         until(lambda: not client.exists(QUEUE), 20)
         done.clear()
         app.send_task("test.note", queue=QUEUE)

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from celery import Celery
-from celery.contrib.testing.worker import start_worker
 from redis import Redis
 
 from shared.connections.quarantine import KEY, MOST, MOST_BYTES, Quarantine
@@ -20,6 +19,7 @@ from shared.settings import Settings
 from shared.tasks.app import make_app
 from shared.tasks.message_faults import MAX_MESSAGE_BYTES
 from tests.support.waiting import until
+from tests.support.worker_in_process import worker_in_process
 
 SECRET = "sk-a-key-that-nobody-may-log"
 QUEUE = Queue.RERANK.value
@@ -118,7 +118,7 @@ def test_given_bad_messages_when_a_worker_takes_them_then_each_is_set_aside_and_
     app.send_task("test.note", queue=QUEUE)
     with (
         caplog.at_level(logging.DEBUG),
-        start_worker(app, pool="threads", concurrency=2, queues=[QUEUE], perform_ping_check=False, loglevel="debug"),
+        worker_in_process(app, [QUEUE], pool="threads", concurrency=2, loglevel="debug"),
     ):
         assert done.wait(20), "the good message stands behind all bad ones"
         until(lambda: len(list(Quarantine(client).list())) == len(BAD), 10)
@@ -162,7 +162,7 @@ def test_given_a_broadcast_that_is_no_message_when_a_worker_reads_it_then_it_kee
     done = noting(app)
     raws = (b"{}", b"[]", b"7", SECRET.encode(), b"\xff", b"[" * 100_000, json.dumps(message(headers={})).encode())
     sent = [*raws, *(json.dumps(message(content=command)).encode() for command in COMMANDS)]
-    with start_worker(app, pool="threads", concurrency=1, queues=[QUEUE], perform_ping_check=False):
+    with worker_in_process(app, [QUEUE], pool="threads"):
         until(lambda: client.pubsub_channels("*pidbox*") or client.pubsub_numpat(), 10)
         for raw in sent:
             client.publish("/0.celery.pidbox", raw)

@@ -9,7 +9,6 @@ from threading import Barrier
 
 import pytest
 import redis
-from celery.contrib.testing.worker import start_worker
 from kombu import pools
 
 from shared.contract import TaskName
@@ -19,6 +18,7 @@ from shared.tasks.app import App, make_app
 from shared.tasks.result_backend import LAST
 from shared.tasks.signatures import job_chord, send_chord
 from tests.support.waiting import until
+from tests.support.worker_in_process import worker_in_process
 
 #: Kombu leaves the sockets of a pool that is thrown away to the garbage collector.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
@@ -85,7 +85,7 @@ def test_the_body_is_sent_once_behind_the_member_that_says_it_was_the_last(app: 
 
     for name, body in ((TaskName.SEARCH_LEAF, search), (TaskName.RERANK_LEAF, rerank)):
         app.task(name=name.value, shared=False)(body)
-    with start_worker(app, pool="solo", perform_ping_check=False, queues=["search", "rerank"]):
+    with worker_in_process(app, ["search", "rerank"], pool="solo"):
         send_chord(app, job_chord(app, JOB, 0, NODES))
         until(lambda: client.get("members") == b"3" and client.llen("merge") == 1, 20)
         time.sleep(0.2)

@@ -10,12 +10,12 @@ from queue import Queue as Line
 
 import pytest
 from celery import Celery, chain
-from celery.contrib.testing.worker import start_worker
 
 from shared.contract import PRIORITY_STEPS, TaskMessage, TaskName, ranks
 from shared.models import Facet, Lane, Node, NodeKind
 from shared.models.plan import Shard
 from shared.tasks.signatures import Delivery, delivery, job_chord, node_signature, sent_again, skip_next, task_signature
+from tests.support.worker_in_process import worker_in_process
 
 APP = Celery(broker="memory://", backend="cache+memory://", set_as_current=False)
 
@@ -88,7 +88,7 @@ def came() -> Iterator[tuple[Celery, Line[tuple[str, Delivery]]]]:
                 skip_next(task, TaskName.RERANK_LEAF)
 
         app.task(name=name.value, bind=True, shared=False)(run)
-    with start_worker(app, pool="solo", perform_ping_check=False, queues=["search", "rerank", "merge"]):
+    with worker_in_process(app, ["search", "rerank", "merge"], pool="solo"):
         yield app, seen
 
 
