@@ -1,6 +1,6 @@
 # The commands of a newcomer and of CI. Everything lives in .venv; nothing outside this folder is changed.
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev demo test fuzz faults bench lint lock clean
+.PHONY: help setup setup-dev demo test test-cluster fuzz faults bench lint lock clean
 SHELL := /bin/sh
 
 VENV := .venv
@@ -14,7 +14,7 @@ ARGS ?=
 JOBS ?= 3
 
 help: ## list the commands
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(VENV)/.ready ## make .venv with what Ramify needs to run
 setup-dev: $(VENV)/.ready-dev ## the same, with what its tests need
@@ -26,6 +26,9 @@ demo: $(VENV)/.ready ## start everything, ask five questions of the sample corpu
 test: export PYTHONDONTWRITEBYTECODE :=
 test: $(VENV)/.ready-dev ## run the tests, three files at a time (JOBS=0: one by one); ARGS="tests/orchestrator -k plan" narrows them
 	@$(RUN) -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder $(ARGS)
+
+test-cluster: $(VENV)/.ready-dev ## run the tests with RabbitMQ, Sentinels, hosts of their own, where these can be had; ARGS="-k rabbitmq" narrows them
+	@$(RUN) -m pytest -m cluster tests/cluster $(ARGS)
 
 fuzz: $(VENV)/.ready-dev ## read bad inputs for hours; RAMIFY_FUZZ_INPUTS=5000 of each, ARGS="--target route" narrows it
 	@$(RUN) -m tests.fuzz.regexes --length 16000
