@@ -47,7 +47,7 @@ class Accounting:
         counted: dict[str, str],
         estimates: dict[str, tuple[float, float]],
     ) -> LineReport:
-        given = line.model_dump(include={"kind", "id", "meta", "key", "job_id"}) | {"line": line.number}
+        given = line.model_dump(include={"line", "kind", "id", "meta", "key", "job_id"})
         if line.job_id is None:
             return LineReport(**given, question=line.text or "", error=line.reason)
         own = line.kind is LineKind.ENQUEUED

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, groupby
 from typing import Literal
 
 from shared.models.support import AnswerSentence
 
 _CITED = re.compile(r"\[(\d{1,4})\]")
 _HEADING = re.compile(r"#{1,6} +")
-_ITEM = re.compile(r"\s*[-*•]\s+")
-Kind = Literal["heading", "item", "paragraph"]
+_ITEM = re.compile(r"\s*(?:[-*•]|(\d{1,3})[.)])\s+")
+_FENCE = re.compile(r"\s*(`{3,}|~{3,})\s*[\w+#.-]*\s*")
+_RULED = re.compile(r"\s*\|?\s*:?-{2,}:?\s*(?:\|\s*:?-{2,}:?\s*)*\|?\s*")
+Kind = Literal["heading", "item", "numbered", "paragraph", "code", "row"]
 
 
 @dataclass(frozen=True)
@@ -42,23 +45,25 @@ class TextSentence:
 
 @dataclass(frozen=True)
 class TextBlock:
-    """A line of the text."""
+    """A line of the text, or the lines of a code block. `number`: of a numbered item. `cells`: of a row of a table."""
 
     kind: Kind
-    sentences: tuple[TextSentence, ...]
+    sentences: tuple[TextSentence, ...] = ()
+    number: str = ""
+    cells: tuple[tuple[TextSentence, ...], ...] = ()
 
 
 def blocks(text: str, spans: Sequence[AnswerSentence], numbers: frozenset[int]) -> list[TextBlock]:
-    """The lines of an answer that are not blank. `numbers`: of its citations; any other `[7]` is plain text."""
-    found, begin = list[TextBlock](), 0
-    ordered = sorted(spans, key=lambda span: span.start)
-    for line in text.split("\n"):
-        if line.strip():
-            kind, mark = _kind(line)
-            sentences = tuple(_sentences(text, begin + mark, begin + len(line), ordered, numbers))
-            found.append(TextBlock(kind, sentences))
-        begin += len(line) + 1
-    return found
+    """The lines of an answer that are not blank. `numbers`: of its citations; any other `[7]` is plain text.
+
+    Of Markdown's blocks these are known: headings, lists, code between fences, tables with a ruled second line.
+    """
+    return list(_Lines(text, sorted(spans, key=lambda span: span.start), numbers).blocks())
+
+
+def groups(found: Iterable[TextBlock]) -> list[tuple[Kind, list[TextBlock]]]:
+    """Blocks, neighbours of one kind together."""
+    return [(kind, list(some)) for kind, some in groupby(found, key=lambda block: block.kind)]
 
 
 def pieces(text: str, numbers: frozenset[int], span: AnswerSentence | None = None) -> tuple[Piece, ...]:
@@ -78,12 +83,79 @@ def sentences(text: str, spans: Sequence[AnswerSentence], numbers: frozenset[int
     return tuple(_sentences(text, 0, len(text), sorted(spans, key=lambda span: span.start), numbers))
 
 
-def _kind(line: str) -> tuple[Kind, int]:
-    """What a line is, and how many characters of it only say that."""
+class _Lines:
+    """The lines of one text, with the offsets at which they begin."""
+
+    def __init__(self, text: str, spans: Sequence[AnswerSentence], numbers: frozenset[int]) -> None:
+        self._text, self._spans, self._numbers = text, spans, numbers
+        self._lines = text.split("\n")
+        self._begins = list(accumulate((len(line) + 1 for line in self._lines), initial=0))
+
+    def blocks(self) -> Iterator[TextBlock]:
+        """From the first line on."""
+        at = 0
+        while at < len(self._lines):
+            if (end := self._fence_end(at)) is not None:
+                yield TextBlock("code", (TextSentence((Piece("\n".join(self._lines[at + 1 : end])),)),))
+                at = end + 1
+            elif self._begins_table(at):
+                yield self._row(at)
+                at += 2
+                while at < len(self._lines) and _cells(self._lines[at]):
+                    yield self._row(at)
+                    at += 1
+            else:
+                if self._lines[at].strip():
+                    yield self._line(at)
+                at += 1
+
+    def _fence_end(self, at: int) -> int | None:
+        """The line that closes a block of code that begins `at`."""
+        opened = _FENCE.fullmatch(self._lines[at])
+        if opened is None:
+            return None
+        closing = (line for line in range(at + 1, len(self._lines)) if self._lines[line].strip() == opened[1])
+        return next(closing, None)
+
+    def _begins_table(self, at: int) -> bool:
+        following = self._lines[at + 1] if at + 1 < len(self._lines) else ""
+        return bool(_cells(self._lines[at])) and "|" in following and _RULED.fullmatch(following) is not None
+
+    def _row(self, at: int) -> TextBlock:
+        begin = self._begins[at]
+        cells = (tuple(self._sentences(begin + first, begin + last)) for first, last in _cells(self._lines[at]))
+        return TextBlock("row", cells=tuple(cells))
+
+    def _line(self, at: int) -> TextBlock:
+        line, begin = self._lines[at], self._begins[at]
+        kind, mark, number = _kind(line)
+        return TextBlock(kind, tuple(self._sentences(begin + mark, begin + len(line))), number)
+
+    def _sentences(self, begin: int, end: int) -> Iterator[TextSentence]:
+        return _sentences(self._text, begin, end, self._spans, self._numbers)
+
+
+def _cells(line: str) -> list[tuple[int, int]]:
+    """Where the cells of a row `| a | b |` begin and end; none of another line."""
+    inside = line.strip()
+    if len(inside) < 3 or not (inside.startswith("|") and inside.endswith("|")):
+        return []
+    begin, found = line.index("|") + 1, list[tuple[int, int]]()
+    for cell in inside[1:-1].split("|"):
+        blank = len(cell) - len(cell.lstrip())
+        found.append((begin + blank, begin + max(blank, len(cell.rstrip()))))
+        begin += len(cell) + 1
+    return found
+
+
+def _kind(line: str) -> tuple[Kind, int, str]:
+    """What a line is, how many characters of it only say that, and its number in a list."""
     if heading := _HEADING.match(line):
-        return "heading", heading.end()
+        return "heading", heading.end(), ""
     item = _ITEM.match(line)
-    return ("item", item.end()) if item and item.end() < len(line) else ("paragraph", 0)
+    if item is None or item.end() == len(line):
+        return "paragraph", 0, ""
+    return ("numbered", item.end(), item[1]) if item[1] else ("item", item.end(), "")
 
 
 def _sentences(

@@ -79,20 +79,20 @@ class BatchIntake:
             with span("batch page", attributes={"ramify.batch_id": batch_id, "ramify.lines": len(page)}):
                 new = [self._new(batch_id, line, position.tenant) for line in page if line.request or line.rejected]
                 last = page[-1]
-                entered = Page(read, digest, last.number, last.digest, new, blank=len(page) - len(new))
+                entered = Page(read, digest, last.line, last.digest, new, blank=len(page) - len(new))
                 records = self._submitter.enter(batch_id, entered)
             yield from records
-            read, digest = last.number, last.digest
+            read, digest = last.line, last.digest
             refused = [
                 record
                 for line, record in zip(new, records, strict=True)
                 if line.job and record.kind is LineKind.REJECTED and record.reason != KEY_OF_ANOTHER
             ]
             if refused:
-                raise BatchFullError(refused[0].reason or "", batch_id, tuple(record.number for record in refused))
+                raise BatchFullError(refused[0].reason or "", batch_id, tuple(record.line for record in refused))
 
     def _new(self, batch_id: str, line: BatchLine, tenant: str | None) -> NewLine:
-        given: dict[str, Any] = {"number": line.number, "id": line.id, "meta": line.meta}
+        given: dict[str, Any] = {"line": line.line, "id": line.id, "meta": line.meta}
         if line.rejected:
             return NewLine(**given, reason=line.rejected.reason, text=line.rejected.text)
         if line.request is None:
@@ -109,7 +109,7 @@ def _following(batch_id: str, position: BatchPosition, lines: Iterable[BatchLine
     """The lines that were not entered before. Raises: InputError when those before them are others."""
     last = 0
     for line in lines:
-        last = line.number
+        last = line.line
         if last == position.read and line.digest != position.digest:
             raise _other_lines(batch_id, position)
         if last > position.read:

@@ -53,7 +53,7 @@ class Batching(Feeding):
             if line.job_id:
                 job_ids.append(line.job_id)
             else:
-                rejected.append(Rejected(line=line.number, reason=line.reason or "", text=line.text or ""))
+                rejected.append(Rejected(line=line.line, reason=line.reason or "", text=line.text or ""))
         self.close_batch(batch_id)
         warning = self.too_slow(batch_id)
         return Submitted(batch_id=batch_id, job_ids=tuple(job_ids), rejected=tuple(rejected), warning=warning)

@@ -68,7 +68,7 @@ class BatchLine(Model):
     Without a request and a rejection it is blank. `id`, `meta`: what the caller wrote beside the question.
     """
 
-    number: int = Field(ge=1)
+    line: int = Field(ge=1)
     digest: str
     request: JobRequest | None = None
     rejected: Rejected | None = None
@@ -139,7 +139,7 @@ def read_questions(
     for number, raw in enumerate(lines, 1):
         digest = _chained(digest, raw)
         if _is_blank(raw):
-            yield BatchLine(number=number, digest=digest)
+            yield BatchLine(line=number, digest=digest)
             continue
         start = raw[:_START].decode("utf-8", errors="replace").rstrip("\r\n")
         try:
@@ -148,6 +148,16 @@ def read_questions(
             yield _rejected(number, digest, error, start)
         else:
             yield _line(number, digest, value, start, defaults, tenant)
+
+
+def until_question(lines: Iterator[BatchLine], most: int | None = None) -> tuple[list[BatchLine], bool]:
+    """The next lines up to the first question, and whether it came; `most` lines without one count as if it would."""
+    before = list[BatchLine]()
+    for line in lines:
+        before.append(line)
+        if line.request or len(before) == most:
+            return before, True
+    return before, False
 
 
 def _is_blank(raw: bytes) -> bool:
@@ -181,12 +191,12 @@ def _line(  # noqa: PLR0913, PLR0917 - what a line is made of
         request = as_request(value, {"lane": Lane.BATCH, **(defaults or {})}, tenant)
     except InputError as error:
         return _rejected(number, digest, error, start, **mine)
-    return BatchLine(number=number, digest=digest, request=request, **mine)
+    return BatchLine(line=number, digest=digest, request=request, **mine)
 
 
 def _rejected(number: int, digest: str, error: InputError, start: str, **mine: Any) -> BatchLine:
     rejected = Rejected(line=number, reason=str(error), text=start.encode("utf-8", "replace").decode())
-    return BatchLine(number=number, digest=digest, rejected=rejected, **mine)
+    return BatchLine(line=number, digest=digest, rejected=rejected, **mine)
 
 
 def _without_own(fields: Mapping[str, Any]) -> tuple[Mapping[str, Any], dict[str, Any]]:

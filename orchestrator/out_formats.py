@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from orchestrator.text_lines import OWN_NAMES, csv_cell, csv_id, csv_line, json_text, one_line
 from shared.errors import InputError
@@ -20,7 +21,8 @@ from shared.models.batch import LineReport
 
 _CSV_COLUMNS = (
     "line", "job_id", "id", "key", "kind", "state", "outcome", "reasons", "question", "answer", "sources", "coverage",
-    "error", "meta",
+    "error", "meta", "verdicts", "stale", "waited_s", "ran_s", "leaves_done", "leaves_failed", "leaves_total",
+    "llm_calls", "llm_tokens", "cost",
 )  # fmt: skip
 #: A heading of an answer would be one of the report.
 _HEADING = re.compile(r"(?m)^#{1,6} +(.+)$")
@@ -71,12 +73,16 @@ def _csv_head(_: str) -> str:
 
 def _csv_record(found: AnsweredLine) -> str:
     answer = found.answer
-    cells = {
+    cells: dict[str, Any] = {
         "reasons": "; ".join(found.reasons),
         "answer": answer.summary.text if answer else "",
         "sources": "; ".join(_sources(answer)) if answer else "",
         "coverage": answer.coverage if answer else "",
         "meta": "" if found.meta is None else json_text(found.meta),
+        "verdicts": "; ".join(found.verdicts),
+        "llm_calls": found.spent.llm_calls,
+        "llm_tokens": found.spent.llm_tokens_in + found.spent.llm_tokens_out,
+        "cost": found.cost_spent,
     }
     values = ((name, cells[name] if name in cells else getattr(found, name)) for name in _CSV_COLUMNS)
     return csv_line(

@@ -47,16 +47,16 @@ class EndedLines:
 
         Raises: InputError when the file has an answer of another job under its number.
         """
-        if self._out and line.number in self._out:
-            if self._out.job_of(line.number) != (line.job_id or ""):
-                fix = f"it holds another answer to line {line.number} than batch {self._batch_id}: name another file"
+        if self._out and line.line in self._out:
+            if self._out.job_of(line.line) != (line.job_id or ""):
+                fix = f"it holds another answer to line {line.line} than batch {self._batch_id}: name another file"
                 raise InputError("--out", str(self._out.path), fix)
         elif line.job_id is None:
-            self._ended.append(line.number)
+            self._ended.append(line.line)
         else:
             if line.job_id not in self._lines:
                 self._open.append(line.job_id)
-            self._lines.setdefault(line.job_id, []).append(line.number)
+            self._lines.setdefault(line.job_id, []).append(line.line)
 
     def finish(self) -> None:
         """Look at all that is left, as the batch has ended."""

@@ -22,6 +22,7 @@ from orchestrator.intake import (
     bounded_lines,
     check_prices,
     read_questions,
+    until_question,
 )  # fmt: skip
 from orchestrator.outage import Outage
 from orchestrator.text_lines import json_text
@@ -126,7 +127,7 @@ class FileIntake:
         check_prices(as_request("?", {"lane": Lane.BATCH, **file.defaults}), client.settings)
         self._stack = ExitStack()
         self._handle, self._size = self._stack.enter_context(streams.lines_of(file.source))
-        self._read = self._watched(read_questions(self._raw_lines(), file.defaults, file.tenant))
+        self._read: Iterator[BatchLine] = self._watched(read_questions(self._raw_lines(), file.defaults, file.tenant))
         self._bytes, self._longest_s = 0, 0.0
         self._update: Callable[..., None] = lambda **_: None
 
@@ -139,12 +140,10 @@ class FileIntake:
     def check_some(self, budget: Mapping[str, Any]) -> None:
         """Read up to the first question. Raises: InputError for a budget that cannot be kept, or without a question."""
         check_prices(as_budget(budget), self._client.settings)
-        before = list[BatchLine]()
-        for line in self._read:
-            before.append(line)
-            if line.request:
-                self._read = chain(before, self._read)
-                return
+        before, found = until_question(self._read)
+        if found:
+            self._read = chain(before, self._read)
+            return
         for line in before:
             if line.rejected:
                 self._rejects.add(line.rejected)

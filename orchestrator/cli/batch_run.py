@@ -125,7 +125,7 @@ class BatchRun:
 
         def entered(record: LineRecord) -> None:
             if not record.job_id:
-                refused.add(Rejected(line=record.number, reason=record.reason or "", text=record.text or ""))
+                refused.add(Rejected(line=record.line, reason=record.reason or "", text=record.text or ""))
             if ended:
                 ended.expect(record)
                 ended.poll_now_and_then()

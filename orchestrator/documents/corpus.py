@@ -34,8 +34,8 @@ from shared.models.corpus import (
 )
 from shared.models.enumeration import ListRow
 from shared.models.ingest import IngestResult
-from shared.models.server_path import ServerPath
 from shared.models.support import Citation, Quotation
+from shared.models.told import ServerPath
 from shared.settings import Settings
 
 _READ_S, _REMOVE_S = 60.0, 300.0

@@ -88,8 +88,12 @@ def server(listener: int, env: Mapping[str, str]) -> Program:
 
 def url(host: str, port: int) -> str:
     """Where a person finds a server; a wildcard address is shown as this machine."""
-    shown = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - shown
-    return f"http://[{shown}]:{port}" if ":" in shown else f"http://{shown}:{port}"
+    return bound_url({"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host), port)  # noqa: S104 - shown
+
+
+def bound_url(host: str, port: int) -> str:
+    """What a server listens on."""
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def _celery(app: str) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ from orchestrator.intake import (
     bounded_lines,
     check_prices,
     read_questions,
+    until_question,
 )  # fmt: skip
 from shared.errors import InputError
 from shared.models import Lane
@@ -147,7 +148,7 @@ class BatchPost:
             return
         self._refused += 1
         if len(self._rejects) < MOST_REJECTS:
-            rejected = Rejected(line=record.number, reason=record.reason or "", text=record.text or "")
+            rejected = Rejected(line=record.line, reason=record.reason or "", text=record.text or "")
             self._rejects.append(rejected)
 
     def _taken(self, batch_id: str, before: int, warning: str | None = None) -> PostedBatch:
@@ -170,17 +171,15 @@ def _few_useless(lines: Iterator[BatchLine]) -> Iterator[BatchLine]:
         useless += line.request is None
         if useless > _MOST_USELESS:
             fix = f"{_MOST_USELESS:,} of the lines before it are blank or no question: send others"
-            raise InputError("body", f"line {line.number}", fix)
+            raise InputError("body", f"line {line.line}", fix)
         yield line
 
 
 def _with_question(lines: Iterator[BatchLine]) -> Iterator[BatchLine]:
     """The same lines. Raises: InputError, before there is a batch, where none of them is a question."""
-    looked_at = list[BatchLine]()
-    for line in lines:
-        looked_at.append(line)
-        if line.request or len(looked_at) >= _LOOKED_AT:
-            return chain(looked_at, lines)
+    looked_at, found = until_question(lines, _LOOKED_AT)
+    if found:
+        return chain(looked_at, lines)
     first = next((line.rejected for line in looked_at if line.rejected), None)
     if first is None:
         raise InputError("body", "", "it holds no question: write one question or one JSON object a line")
@@ -191,7 +190,7 @@ def _with_question(lines: Iterator[BatchLine]) -> Iterator[BatchLine]:
 def _no_more(batch_id: str, before: BatchPosition, lines: Iterator[BatchLine]) -> Iterator[BatchLine]:
     """The lines of a batch that was read to its end. Raises: InputError when there are more."""
     for line in lines:
-        if line.number > before.read:
+        if line.line > before.read:
             fix = f"batch {batch_id} has this key and ends with line {before.read}: choose another key for more lines"
-            raise InputError("body", f"line {line.number}", fix)
+            raise InputError("body", f"line {line.line}", fix)
         yield line

@@ -1,4 +1,4 @@
-"""BatchList: listed, and told line by line: what became of each, what it cost, and its answer."""
+"""Batches: listed, and told line by line: what became of each, what it cost, and its answer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from shared.errors import InputError
 from shared.jobs.job_list import OPEN, STATES
 from shared.models import BatchStatus
 from shared.models.base import Model
-from shared.models.batch import LineId, LineKind, LineReport
+from shared.models.batch import LineKind, LineRecord, LineReport
 
 _NAMES = tuple(dict.fromkeys([*STATES, *LineKind]))
 
@@ -28,7 +28,7 @@ class BatchesInput(Model):
 
 
 class BatchList(Model):
-    """BatchList with their accounts, newest first."""
+    """Batches with their accounts, newest first."""
 
     batches: tuple[BatchStatus, ...]
 
@@ -37,22 +37,6 @@ class BatchId(Model):
     """One batch."""
 
     id: Id = Field(description="of a batch")
-
-
-class EnteredLine(Model):
-    """What became of a line of a batch when it was entered, and which job answers it. The fields are as in its report.
-
-    `reason`: why it was rejected; `text`: how it begins.
-    """
-
-    line: int
-    kind: LineKind
-    job_id: str | None = None
-    id: LineId | None = None
-    meta: dict[str, Any] | None = None
-    key: str | None = None
-    reason: str | None = None
-    text: str | None = None
 
 
 class ReportInput(BatchId):
@@ -87,10 +71,8 @@ def _report(client: Ramify, given: ReportInput) -> Iterator[LineReport]:
     return wanted(client.batch_report(given.id), given.state)
 
 
-def _lines(client: Ramify, given: BatchId) -> Iterator[EnteredLine]:
-    for record in client.batch_lines(given.id):
-        fields = dict(record)
-        yield EnteredLine(line=fields.pop("number"), **fields)
+def _lines(client: Ramify, given: BatchId) -> Iterator[LineRecord]:
+    return client.batch_lines(given.id)
 
 
 def _results(client: Ramify, given: BatchId) -> Iterator[AnsweredLine]:
@@ -106,7 +88,7 @@ OPERATIONS: tuple[Operation[Any], ...] = (
         routes=(HttpRoute("GET", "/v1/batches/{id}/report"),),
     ),
     Operation(
-        "batch_lines", BatchId, EnteredLine, _lines, rows=True, routes=(HttpRoute("GET", "/v1/batches/{id}/lines"),)
+        "batch_lines", BatchId, LineRecord, _lines, rows=True, routes=(HttpRoute("GET", "/v1/batches/{id}/lines"),)
     ),
     Operation(
         "batch_results", BatchId, AnsweredLine, _results, command="result", rows=True,

@@ -19,8 +19,8 @@ from shared.models.degraded import OnOutage
 from shared.models.enumeration import ListRow
 from shared.models.ingest import IngestResult
 from shared.models.request import Question
-from shared.models.server_path import ServerPath
 from shared.models.status import BatchWhy, Why
+from shared.models.told import ServerPath
 
 Id = Annotated[str, Field(min_length=1, max_length=100)]
 Limit = Annotated[int, Field(ge=1, le=10_000)]

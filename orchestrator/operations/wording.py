@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 
@@ -23,13 +24,19 @@ _ASIDE = re.compile(r"[;,] `ramify [^`]+`[^;`]*$")
 #: Commands that are buttons, links and addresses of the page, and the clause that names one at the end of a sentence.
 _PAGED = re.compile(r"ramify (?:ask|cancel|jobs|refresh|result|retry|status|why)\b")
 _PAGED_CLAUSE = re.compile(rf"[;:,] [^;:`]*`{_PAGED.pattern}[^`]*`[^;`]*$")
+#: Operations of this machine's own user -> what HTTP has for them.
+_OVER_HTTP = {"ingest": "push"}
 #: Operations that a command does where its job puts documents in.
 _OF_INGESTS = {"result": "ingest_report"}
 
 
-def over_http(error: RamifyError, text: str) -> str:
-    """`text` of an error with requests for commands; commands that HTTP has not stay, for its operator."""
-    return _COMMAND.sub(lambda found: _worded(error, found, _request), text)
+def over_http(error: RamifyError | None, text: str, batch_id: str = "") -> str:
+    """`text`, of an error perhaps, with requests for commands; commands that HTTP has not stay, for its operator.
+
+    `batch_id`: an id that is a batch's; others are so where the text says it.
+    """
+    way = partial(_request, batch_id=batch_id)
+    return _COMMAND.sub(lambda found: _worded(error, found, way), text)
 
 
 def for_models(error: RamifyError, text: str) -> str:
@@ -51,7 +58,7 @@ def on_page(command: str) -> bool:
 
 
 def _worded(
-    error: RamifyError, found: re.Match[str], way: Callable[[Operation[Any], Sequence[str], str], str | None]
+    error: RamifyError | None, found: re.Match[str], way: Callable[[Operation[Any], Sequence[str], str], str | None]
 ) -> str:
     words = _WORD.findall(found[1])
     for length in range(len(words), 0, -1):
@@ -65,12 +72,14 @@ def _worded(
     return found[0]
 
 
-def _request(operation: Operation[Any], rest: Sequence[str], text: str) -> str | None:
+def _request(operation: Operation[Any], rest: Sequence[str], text: str, *, batch_id: str) -> str | None:
     """`POST /v1/jobs/ID/retry {"degraded": true}`; None where there is no route."""
+    if instead := _OVER_HTTP.get(operation.name):
+        operation, rest = OPERATIONS[instead], ()
     if not operation.routes or operation.local_only:
         return None
     given = [word for word in rest if not word.startswith("--")]
-    kind = "batch" if given and f"batch {given[0]}" in text else "job"
+    kind = "batch" if given and (given[0] == batch_id or f"batch {given[0]}" in text) else "job"
     route = next((one for one in operation.routes if one.fixed.get("kind", kind) == kind), operation.routes[0])
     options = dict.fromkeys(_flags(operation, rest), True)
     named = _PLACE.findall(route.path)

@@ -13,6 +13,7 @@ from shared.models import Cost, Filters, JobRequest, Node, NodeKind
 from shared.models.base import Model
 from shared.models.plan import node_order, renumbered
 from shared.models.route import PlannerName, Route
+from shared.models.told import Sentence
 from shared.settings import Settings
 from shared.settings.strategies import asked_strategy
 
@@ -34,7 +35,7 @@ class Preview(Model):
     plan: PlanFile
     estimate: Estimate
     cost: Cost = Cost()
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Sentence, ...] = ()
 
 
 def preview(request: JobRequest, settings: Settings, *, llm: bool = True) -> Preview:

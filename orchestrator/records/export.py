@@ -11,7 +11,7 @@ from importlib import resources
 from pathlib import Path
 from types import MappingProxyType
 
-from orchestrator.answer_text import TextBlock, blocks
+from orchestrator.answer_text import Kind, TextBlock, TextSentence, blocks, groups
 from orchestrator.out_formats import AnsweredLine, format_of, markdown_answer, markdown_text
 from orchestrator.records.sources import AnswerSource, bibtex, csl, sources_of
 from orchestrator.text_lines import json_text, one_line
@@ -19,6 +19,11 @@ from shared.hidden import visible
 from shared.models import Answer
 from shared.models.base import Model
 
+#: Elements of HTML around blocks of a kind, and of each.
+_TAGS: Mapping[Kind, tuple[str, str]] = {
+    "heading": ("", "h3"), "item": ("ul", "li"), "numbered": ("ol", "li"), "paragraph": ("", "p"), "code": ("", "pre"),
+    "row": ("table", "tr"),
+}  # fmt: skip
 #: Writes a batch, of its id and its lines.
 BatchWriter = Callable[[str, Iterable[AnsweredLine]], Iterator[str]]
 
@@ -119,21 +124,23 @@ def _html_answer(answer: Answer, prefix: str, heading: str, number: str = "") ->
 
 
 def _html_blocks(found: Iterable[TextBlock], prefix: str) -> Iterator[str]:
-    """Lines of the text; items that follow each other are one list."""
-    in_list = False
-    for block in found:
-        if in_list != (block.kind == "item"):
-            in_list = not in_list
-            yield "<ul>\n" if in_list else "</ul>\n"
-        tag = {"heading": "h3", "item": "li", "paragraph": "p"}[block.kind]
-        pieces = (piece for sentence in block.sentences for piece in sentence.pieces)
-        text = "".join(
-            _html(piece.text) if piece.number is None else f'<a href="#s{prefix}{piece.number}">[{piece.number}]</a>'
-            for piece in pieces
-        )
-        yield f"<{tag}>{text}</{tag}>\n"
-    if in_list:
-        yield "</ul>\n"
+    """Lines of the text; items that follow each other are one list, rows one table."""
+    for kind, group in groups(found):
+        around, tag = _TAGS[kind]
+        yield f"<{around}>\n" if around else ""
+        for block in group:
+            cells = "".join(f"<td>{_html_sentences(cell, prefix)}</td>" for cell in block.cells)
+            value = f' value="{block.number}"' if block.number else ""
+            yield f"<{tag}{value}>{cells or _html_sentences(block.sentences, prefix)}</{tag}>\n"
+        yield f"</{around}>\n" if around else ""
+
+
+def _html_sentences(found: Iterable[TextSentence], prefix: str) -> str:
+    return "".join(
+        _html(piece.text) if piece.number is None else f'<a href="#s{prefix}{piece.number}">[{piece.number}]</a>'
+        for sentence in found
+        for piece in sentence.pieces
+    )
 
 
 def _html_source(source: AnswerSource, prefix: str) -> Iterator[str]:

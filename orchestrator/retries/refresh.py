@@ -62,9 +62,7 @@ class Refreshing(Retrying):
     def _stale_of(self, tenant: str) -> Iterator[tuple[LineRecord, EndedJob, JobRequest]]:
         number = 0
         for page in pages(self.stale(tenant)):
-            lines = [
-                LineRecord(number=number + at, kind=LineKind.ENQUEUED, job_id=one) for at, one in enumerate(page, 1)
-            ]
+            lines = [LineRecord(line=number + at, kind=LineKind.ENQUEUED, job_id=one) for at, one in enumerate(page, 1)]
             number += len(page)
             yield from self._to_refresh(lines)
 

@@ -217,7 +217,7 @@ class Retrying:
             if not read:
                 opened(new)
             more, why = self._add_page(new, read, page)
-            taken, read = taken + more, page[-1][0].number
+            taken, read = taken + more, page[-1][0].line
             over += self._taken_over(old.job_id for _, old, _ in page)
             if why:
                 held = f"batch {new} has {taken} jobs" if taken else "no job was taken"
@@ -280,9 +280,9 @@ class Retrying:
         for line, old, request in page:
             if claim := claimed.get(old.job_id):
                 job = self._jobs.new_job(claim.new, request, batch_id=batch_id, retry_of=old.job_id)
-                lines.append(NewLine(line.number, job, line.id, line.meta, line.key))
+                lines.append(NewLine(line.line, job, line.id, line.meta, line.key))
         try:
-            records = self._submitter.enter(batch_id, Page(read, "", page[-1][0].number, "", lines))
+            records = self._submitter.enter(batch_id, Page(read, "", page[-1][0].line, "", lines))
         except BatchCancelledError:
             self._settle(claimed, [])
             raise

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
+from http import HTTPStatus
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from anyio import CapacityLimiter, to_thread
-from fastapi import Depends, FastAPI
+from fastapi import Depends, FastAPI, Request, Response
 from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import Route
 
@@ -18,16 +20,20 @@ from orchestrator.access.guesses import Guesses
 from orchestrator.access.places import Places
 from orchestrator.client import Ramify
 from orchestrator.operations.registry import OPERATIONS
-from orchestrator.server import batch_stream, chat, health, login, metrics, problems, routes, uploads
+from orchestrator.server import batch_stream, chat, health, login, metrics, openai_errors, problems, routes, uploads
 from orchestrator.server.bodies import BodyReaders
-from orchestrator.server.bounds import BodyBounds
-from orchestrator.server.entrance import Entrance
+from orchestrator.server.bounds import ALL_BUSY, BUSY_S, BodyBounds
+from orchestrator.server.entrance import Entrance, is_public
 from orchestrator.server.events import routes as event_routes
 from orchestrator.server.events.accounts import BatchWatch
 from orchestrator.server.events.hub import KEEPALIVE_S, EventHub
 from orchestrator.server.openapi import described
 from orchestrator.server.page.router import add_error_pages, page_router
+from orchestrator.server.page.visitor import error_page, words_of
+from orchestrator.server.problems import GUARDS, asks_for_page, respond_to
 from orchestrator.server.queries import known_query
+from orchestrator.server.redis_watch import RedisWatch, WhileRedisAnswers
+from shared.errors import NotRunningError
 from shared.settings import Settings
 
 if TYPE_CHECKING:
@@ -74,6 +80,7 @@ def make_app(settings: Settings, client: Ramify | None = None) -> FastAPI:
             app.state.bodies = BodyReaders()
             if mcp:
                 await stack.enter_async_context(mcp.run())
+            await stack.enter_async_context(app.state.redis_watch)
             yield
         counted.close()
         ramify.close()
@@ -98,7 +105,13 @@ def make_app(settings: Settings, client: Ramify | None = None) -> FastAPI:
         streamed=_STREAMED,
     )
     app.state.callers, app.state.guesses = callers, Guesses()
-    app.add_middleware(Entrance, callers=callers, settings=settings.server)
+    app.state.requests = Places(settings.server.connections, ALL_BUSY, BUSY_S)
+    app.add_middleware(Entrance, callers=callers, settings=settings.server, places=app.state.requests)
+    app.state.redis_watch = RedisWatch(ramify.settings)
+    app.add_middleware(
+        WhileRedisAnswers, watch=app.state.redis_watch, needs_none=_needs_no_redis,
+        refuse=partial(_refuse_without_redis, remote=callers.needs_key),
+    )  # fmt: skip
     if settings.server.origins:
         app.add_middleware(CORSMiddleware, allow_origins=settings.server.origins, **_CORS)
     app.add_middleware(metrics.CountedRequests, metrics=counted)
@@ -112,6 +125,21 @@ def make_app(settings: Settings, client: Ramify | None = None) -> FastAPI:
         app.router.routes.append(Route(mcp.path, mcp, include_in_schema=False))
     app.openapi = lambda: described(app, OPERATIONS.values(), settings.strategies)  # type: ignore[method-assign]
     return app
+
+
+def _needs_no_redis(path: str) -> bool:
+    """What is public, and the metrics, which tell that Redis is away."""
+    return is_public(path) or path == "/metrics"
+
+
+def _refuse_without_redis(request: Request, fault: NotRunningError, *, remote: bool) -> Response:
+    path = request.url.path
+    if asks_for_page(path, request.headers):
+        return error_page(request, HTTPStatus.SERVICE_UNAVAILABLE, words_of(request)("error.no_redis"))
+    in_their_form = path.startswith(openai_errors.PATHS)
+    found = openai_errors.response_to(fault) if in_their_form else respond_to(fault, remote=remote)
+    found.headers.update(GUARDS)
+    return found
 
 
 def _mcp(client: Ramify, settings: Settings, callers: Callers) -> McpPath | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from typing import Any
 
 import h11
@@ -15,6 +16,11 @@ from orchestrator.server.problems import refuse
 _REST_BYTES, _REST_S = 1 << 24, 3.0
 #: Bytes a second of a streamed body, at least.
 _LEAST_RATE = 1024 / 60
+
+
+#: Told where all connections have a request under way; seconds to wait then.
+ALL_BUSY = "all connections of this server have a request under way: try again in a few seconds"
+BUSY_S = 2.0
 
 
 class _RefusedError(Exception):
@@ -103,11 +109,16 @@ class _BoundedBody:
         return message
 
 
+async def _all_busy(scope: Scope, receive: Receive, send: Send) -> None:
+    await refuse(503, ALL_BUSY, {"Retry-After": f"{BUSY_S:.0f}", "Connection": "close"})(scope, receive, send)
+
+
 class BoundedProtocol(H11Protocol):
     """HTTP/1.1 in which heads have a time, and what is left of a body behind its reply has one too.
 
     uvicorn itself bounds the pause between two requests only: a connection that sends nothing, or its head byte by
-    byte, would stay for ever, and so would one that was answered and sends on its body.
+    byte, would stay for ever, and so would one that was answered and sends on its body. Where there are as many
+    connections as there may be (uvicorn's `limit_concurrency`), a new one takes the place of one without a request.
     """
 
     _head_due: asyncio.TimerHandle | None = None
@@ -117,7 +128,36 @@ class BoundedProtocol(H11Protocol):
     def connection_made(self, transport: Any) -> None:
         """Wait for a head."""
         super().connection_made(transport)
+        most, self.limit_concurrency = self.limit_concurrency, None
+        if most is not None and len(self.connections) > most:
+            self._make_room(most)
         self._wait_for_head()
+
+    def _make_room(self, most: int) -> None:
+        """Close the oldest connections without a request, of the addresses that have most of them.
+
+        Where all others have requests, those of this one are told to come again.
+        """
+        open_ones = [one for one in self.connections if isinstance(one, BoundedProtocol) and one is not self]
+        open_ones = [one for one in open_ones if not one.transport.is_closing()]
+        idle = defaultdict[str, list[BoundedProtocol]](list)
+        for one in open_ones:
+            if one.idle_since is not None:
+                idle[one.client[0] if one.client else ""].append(one)
+        for _ in range(len(open_ones) + 1 - most):
+            if not any(idle.values()):
+                self.app = _all_busy
+                return
+            of_address = max(idle.values(), key=len)
+            oldest = min(of_address, key=lambda one: one.idle_since or 0.0)
+            of_address.remove(oldest)
+            oldest.transport.close()
+
+    @property
+    def idle_since(self) -> float | None:
+        """When it was to send the next head, or the rest of a body that nobody wants; None with a request under way."""
+        due = self._head_due or self._rest_due
+        return due.when() if due else None
 
     def data_received(self, data: bytes) -> None:
         """Read on; the time of a head runs from its first byte, or from the beginning of the connection."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Collection
+from contextlib import ExitStack
 from urllib.parse import quote
 
 import anyio
@@ -18,8 +19,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from orchestrator.access.callers import Callers, Known, Presented
 from orchestrator.access.hosts import from_elsewhere, is_loopback, may_ask, own_names
+from orchestrator.access.places import Places
 from orchestrator.server import openai_errors
-from orchestrator.server.problems import GUARDS, respond_to
+from orchestrator.server.problems import GUARDS, asks_for_page, respond_to
 from shared.errors import NotAllowedError, NotRunningError, RamifyError, UnknownCallerError
 from shared.settings.services import ServerSettings
 
@@ -37,10 +39,14 @@ _OTHER_SITE = "a page of another site may not send this: open Ramify's own page,
 
 
 class Entrance:
-    """Refuses what may not in, and tells the others in `request.state` who calls (`caller`) and `csrf` of a login."""
+    """Refuses what may not in, and what is beyond a key's share of the connections.
 
-    def __init__(self, app: ASGIApp, callers: Callers, settings: ServerSettings) -> None:
-        self._app, self._callers = app, callers
+    Tells the others in `request.state` who calls (`caller`), and `csrf` of a login.
+    """
+
+    def __init__(self, app: ASGIApp, callers: Callers, settings: ServerSettings, places: Places) -> None:
+        """`places`: for requests of keys."""
+        self._app, self._callers, self._places = app, callers, places
         self._names = own_names(settings.host, settings.hosts)
         self._origins = frozenset(map(str.lower, settings.origins))
         self._watch = KeyWatch(callers)
@@ -60,20 +66,21 @@ class Entrance:
             await send(message)
 
         headers = Headers(scope=scope)
-        try:
-            self._check_site(scope, headers)
-            known = await self._known(scope, headers)
-        except RamifyError as error:
-            await _refusal(error, scope, headers)(scope, receive, guarded)
-            return
-        if known is None:
-            await self._app(scope, receive, guarded)
-            return
-        scope.setdefault("state", {}).update(caller=known.caller, csrf=known.csrf)
-        if known.caller.key_id is None:
-            await self._app(scope, receive, guarded)
-        else:
-            await self._watch.run(known.caller.key_id, self._app, (scope, receive, guarded))
+        with ExitStack() as places:
+            try:
+                self._check_site(scope, headers)
+                known = await self._known(scope, headers)
+                if known and known.caller.key_id is not None:
+                    places.enter_context(self._places.take(known.caller))
+            except RamifyError as error:
+                await _refusal(error, scope, headers)(scope, receive, guarded)
+                return
+            if known is not None:
+                scope.setdefault("state", {}).update(caller=known.caller, csrf=known.csrf)
+            if known is None or known.caller.key_id is None:
+                await self._app(scope, receive, guarded)
+            else:
+                await self._watch.run(known.caller.key_id, self._app, (scope, receive, guarded))
 
     def _check_site(self, scope: Scope, headers: Headers) -> None:
         host, local = headers.get("host", ""), (scope.get("server") or ("",))[0]
@@ -86,7 +93,7 @@ class Entrance:
 
     async def _known(self, scope: Scope, headers: Headers) -> Known | None:
         """Who calls; None on an open path, for a caller that is not known. Raises: as `Callers.find`."""
-        if scope["path"] in _PUBLIC or scope["path"].startswith(_PUBLIC_BELOW):
+        if is_public(scope["path"]):
             return None
         given = Presented(
             authorization=headers.get("authorization", ""),
@@ -106,6 +113,11 @@ class Entrance:
             raise
 
 
+def is_public(path: str) -> bool:
+    """Whether a path is open without asking who it is."""
+    return path in _PUBLIC or path.startswith(_PUBLIC_BELOW)
+
+
 def cookie_name(headers: Headers) -> str:
     """Of the cookie of a login: beyond loopback browsers take it over TLS only, for this one host."""
     return "ramify_login" if is_loopback(headers.get("host", "")) else "__Host-ramify_login"
@@ -115,8 +127,7 @@ def _refusal(error: RamifyError, scope: Scope, headers: Headers) -> Response:
     """A problem, in OpenAI's form where its clients ask; a browser that asks for a page is led to the login."""
     if scope["path"].startswith(openai_errors.PATHS):
         return openai_errors.response_to(error)
-    asks_for_page = "text/html" in headers.get("accept", "") and not scope["path"].startswith("/v1/")
-    if isinstance(error, UnknownCallerError) and asks_for_page:
+    if isinstance(error, UnknownCallerError) and asks_for_page(scope["path"], headers):
         query = scope.get("query_string", b"").decode("ascii", "replace")
         here = scope["path"] + (f"?{query}" if query else "")
         return RedirectResponse(f"/login?next={quote(here if scope['method'] == 'GET' else '/')}", 303)

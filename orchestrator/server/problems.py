@@ -130,6 +130,11 @@ def respond_to(error: RamifyError, *, remote: bool = False) -> Response:
     return respond(problem, headers_of(error))
 
 
+def asks_for_page(path: str, headers: Mapping[str, str]) -> bool:
+    """Whether a browser asks, which shows pages and no problems."""
+    return "text/html" in headers.get("accept", "") and not path.startswith("/v1/")
+
+
 def headers_of(error: RamifyError) -> dict[str, str]:
     """What else a response to an error of ours says: how to show a key, or when to try again."""
     if isinstance(error, UnknownCallerError):

@@ -6,6 +6,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from itertools import chain, islice
 from typing import Annotated, Any
 
@@ -20,10 +21,11 @@ from orchestrator.access.dependency import caller_with
 from orchestrator.access.places import Places
 from orchestrator.client import Ramify
 from orchestrator.operations.operation import HttpRoute, Operation
+from orchestrator.operations.wording import over_http
 from orchestrator.server.problems import MEDIA_TYPE
 from shared.errors import InputError
 from shared.models.base import Model
-from shared.models.server_path import FOR_OTHERS
+from shared.models.told import told_by
 
 JSON_LINES = "application/jsonl"
 #: Rows that one step of a stream writes.
@@ -100,7 +102,8 @@ def _endpoint(operation: Operation[Any], route: HttpRoute, output: TypeAdapter[A
         places: Places = request.app.state.waiting
         with places.take(caller) if operation.waits else nullcontext(), _fields_as_sent(headed, parts):
             found = operation.run(client_of(request, caller, operation.scope), given)
-        context = FOR_OTHERS if caller.remote else None
+        batch_id = parts["id"] if route.fixed.get("kind") == "batch" else ""
+        context = told_by(partial(over_http, None, batch_id=batch_id), remote=caller.remote)
         return streamed(found, context) if operation.rows else _written(found, output, route, context)
 
     endpoint.__name__ = endpoint.__qualname__ = operation.name

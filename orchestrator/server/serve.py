@@ -10,7 +10,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from orchestrator.local import ports
-from orchestrator.local.commands import url
+from orchestrator.local.commands import bound_url
 from orchestrator.server.app import make_app
 from orchestrator.server.bounds import BoundedProtocol
 from shared.settings import Settings
@@ -41,7 +41,7 @@ def serve(settings: Settings, on_ready: Callable[[str], None] = lambda _: None, 
             server_header=False,
             proxy_headers=False,
         )
-        address = url(own.host, sock.getsockname()[1])
+        address = bound_url(own.host, sock.getsockname()[1])
         _Server(config, lambda: on_ready(address), lambda: _close_listeners(app)).run([sock])
 
 

@@ -109,7 +109,7 @@ class Batches:
             raise InputError("batch id", batch_id, fix)
         if found == -2:
             raise BatchCancelledError(batch_id, page.read_before)
-        return [_record(line.number, raw) for line, raw in zip(page.lines, found, strict=True)]
+        return [_record(line.line, raw) for line, raw in zip(page.lines, found, strict=True)]
 
     def lines(self, batch_id: str, numbers: Sequence[int] | None = None) -> Iterator[list[LineRecord]]:
         """The records of all lines, or of those with `numbers`, in order, page by page.
@@ -207,7 +207,7 @@ def _record(number: int, raw: bytes) -> LineRecord:
     try:
         return stored(LineRecord, raw, "its record")
     except DamagedError as error:
-        return LineRecord(number=number, kind=LineKind.REJECTED, reason=str(error))
+        return LineRecord(line=number, kind=LineKind.REJECTED, reason=str(error))
 
 
 def _source(raw: str | bytes | None) -> BatchSource:

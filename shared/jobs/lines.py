@@ -20,7 +20,7 @@ _REJECTED = len(_LANES)
 class NewLine:
     """A line to be entered, with its job, or with the reason why it has none. The rest as in LineRecord."""
 
-    number: int
+    line: int
     job: NewJob | None = None
     id: LineId | None = None
     meta: dict[str, Any] | None = None
@@ -59,7 +59,7 @@ def script_input(batch_id: str, page: Page, admission: AdmissionQueues) -> tuple
     of_batch = BatchKeys(batch_id)
     places, given = admission.given(line.job for line in page.lines if line.job)
     lines = [
-        (str(line.number), _LANES.index(line.job.lane) if line.job else _REJECTED, line.ending) for line in page.lines
+        (str(line.line), _LANES.index(line.job.lane) if line.job else _REJECTED, line.ending) for line in page.lines
     ]
     keys = [ACTIVE, RECENT, of_batch.batch, of_batch.members, of_batch.lines, of_batch.known, *places]
     args = [*admission.head(), json.dumps({**given, "lines": lines}, ensure_ascii=False)]

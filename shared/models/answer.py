@@ -17,6 +17,7 @@ from shared.models.request import TenantName
 from shared.models.route import Route
 from shared.models.stale import StaleMark
 from shared.models.support import AnswerSentence, Citation, SupportReport
+from shared.models.told import Sentence
 from shared.models.verdicts import Contradiction, StaleSource
 
 
@@ -123,7 +124,7 @@ class Answer(Model):
     )
     route: Route | None = None
     retrieval: bool = True
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Sentence, ...] = ()
     degraded: tuple[str, ...] = Field(default=(), description="codes of `Degradation`: what it was made without")
     degraded_at: dict[str, tuple[str, ...]] = Field(default_factory=dict, description="the same by item of the work")
     cost: Cost = Cost()

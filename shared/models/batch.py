@@ -5,10 +5,11 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Any
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from shared.models.base import Model
 from shared.models.cost import Cost
+from shared.models.told import Sentence
 
 #: A caller's own id of a line.
 LineId = str | int | float
@@ -28,13 +29,13 @@ class LineKind(StrEnum):
 
 
 class LineRecord(Model):
-    """One line of a batch, as it is kept: its number from 1, and the job that answers it.
+    """What became of a line of a batch when it was entered: its number from 1, and the job that answers it.
 
     `id`, `meta`: what the caller wrote beside the question. `key`: its idempotency key. `reason`: why it was rejected;
     `text`: how it begins.
     """
 
-    number: int = Field(ge=1)
+    line: int = Field(ge=1)
     kind: LineKind
     job_id: str | None = None
     id: LineId | None = None
@@ -42,6 +43,14 @@ class LineRecord(Model):
     key: str | None = None
     reason: str | None = None
     text: str | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_older_release(cls, given: Any) -> Any:
+        """Records that are stored yet may say `number` for `line`."""
+        if isinstance(given, dict) and "number" in given:
+            return {"line" if name == "number" else name: value for name, value in given.items()}
+        return given
 
 
 class BatchSource(Model):
@@ -98,4 +107,4 @@ class LineReport(Model):
     spent: Cost = Cost()
     cost_spent: float | None = None
     cost_estimated: tuple[float, float] | None = None
-    error: str | None = None
+    error: Sentence | None = None

@@ -10,7 +10,7 @@ from shared.models.base import Model
 from shared.models.ingest import DocumentOutcome
 from shared.models.place import Place
 from shared.models.request import Name, TenantName
-from shared.models.server_path import ServerPath
+from shared.models.told import ServerPath
 
 #: Documents of one page of a listing, and of one removal.
 PAGE = 500

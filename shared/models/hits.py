@@ -14,6 +14,7 @@ from shared.models.base import Model
 from shared.models.code import CodeDefinition
 from shared.models.cost import Cost
 from shared.models.place import LineBox, Place, box_of, place_of
+from shared.models.told import Sentence
 
 
 class Effect(Model):
@@ -243,7 +244,7 @@ class SearchResult(Model):
     verdict: str | None = None
     stages: tuple[StageTrace, ...] = ()
     timings_ms: dict[str, float] = Field(default_factory=dict)
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Sentence, ...] = ()
     cost: Cost = Cost()
     index_version: int = Field(default=0, description="of the collection when it was searched; 0: not known")
 
@@ -258,9 +259,9 @@ class LeafResult(Model):
     status: LeafStatus
     hits: tuple[Hit, ...] = ()
     candidates: int = 0
-    error: str | None = None
+    error: Sentence | None = None
     out_of_time: bool = False
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Sentence, ...] = ()
     timings_ms: dict[str, float] = Field(default_factory=dict)
     stages: tuple[StageTrace, ...] = ()
     mode: str = Field(default="", description="the strategy that searched it")

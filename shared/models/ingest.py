@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field
 
 from shared.models.base import Model
 from shared.models.cost import Cost
-from shared.models.server_path import ServerPath
+from shared.models.told import Sentence, ServerPath
 
 #: What has a reader; `workers.index.readers` is held to it by a test.
 CODE_SUFFIXES = frozenset({
@@ -228,11 +228,11 @@ class IngestResult(Model):
     state: str
     sources: tuple[ServerPath, ...]
     namespace: str = "default"
-    error: str | None = None
+    error: Sentence | None = None
     partial: bool = False
     counts: IngestCounts = IngestCounts()
     failures: tuple[DocumentOutcome, ...] = ()
     passed_over: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Sentence, ...] = ()
     cost: Cost = Cost()
     seconds: float = 0.0

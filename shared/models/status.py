@@ -10,8 +10,8 @@ from shared.models.base import Model
 from shared.models.cost import Cost, Spending
 from shared.models.ingest import IngestCounts
 from shared.models.route import Route
-from shared.models.server_path import ServerPath
 from shared.models.stale import StaleMark
+from shared.models.told import Command, Sentence, ServerPath
 
 
 class Postponement(Model):
@@ -56,12 +56,12 @@ class JobStatus(Model):
     waits_until: float | None = None
     deadline_s: float = 0.0
     deadline_at: float | None = None
-    error: str | None = None
+    error: Sentence | None = None
     retry_of: str | None = None
     retried_as: str | None = None
     replay_of: str | None = None
     route: Route | None = None
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Sentence, ...] = ()
     degraded: tuple[str, ...] = ()
     degraded_at: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     verdicts: tuple[str, ...] = Field(default=(), description="codes of `AnswerVerdict`, of an answer that is there")
@@ -212,7 +212,7 @@ class Failure(Model):
 
     item: str
     what: str = ""
-    error: str
+    error: Sentence
 
 
 class Redriven(Model):
@@ -249,8 +249,8 @@ class Why(Model):
     degraded_at: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     lane: str
     tenant: str
-    said: str
-    next: str
+    said: Sentence
+    next: Command
     turn: Turn | None = None
     work: tuple[PendingWork, ...] = ()
     failed: tuple[Failure, ...] = ()
@@ -260,7 +260,7 @@ class Why(Model):
     dead_letters: tuple[str, ...] = ()
     providers: tuple[str, ...] = ()
     settings: str | None = None
-    last_error: str | None = None
+    last_error: Sentence | None = None
     faults: tuple[str, ...] = ()
     wait_left_s: float | None = None
     deadline_left_s: float | None = None
@@ -281,7 +281,7 @@ class Slowest(Model):
 class CommonError(Model):
     """The error that most jobs of a batch ended with: `count` of the last `looked_at` that failed or expired."""
 
-    error: str
+    error: Sentence
     count: int
     looked_at: int
 
@@ -295,8 +295,8 @@ class BatchWhy(Model):
     """
 
     batch_id: str
-    said: str
-    next: str
+    said: Sentence
+    next: Command
     enqueued: int
     waiting: int
     under_way: int

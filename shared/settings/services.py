@@ -214,7 +214,12 @@ class ServerSettings(SettingsSection):
     idle_timeout_s: int = Field(
         default=10, ge=1, le=600, description="seconds for a request's head, and between two requests of a connection"
     )
-    connections: int = Field(default=1_000, ge=10, le=100_000, description="connections at once; more get a 503")
+    connections: int = Field(
+        default=1_000,
+        ge=10,
+        le=100_000,
+        description="connections at once; a new one ends an idle one, or gets a 503",
+    )
     threads: int = Field(default=40, ge=4, le=500, description="requests worked on at once; half may wait for pools")
     max_listeners: int = Field(default=800, ge=1, le=100_000, description="streams of events at once; more get a 429")
     max_upload_bytes: int = Field(

@@ -148,17 +148,17 @@ def test_only_touched_leaves_run_again_and_every_answer_is_that_of_a_full_run(cl
     again = made.taken_over.leaves_total - made.taken_over.leaves
     print(f"refresh {time.monotonic() - began:.1f} s: {again} of {total} leaves ran again ({again / total:.1%})")
 
-    newest = {line.number: line.job_id for line in client.batch_lines(first.batch_id)}
-    newest |= {line.number: line.job_id for line in client.batch_lines(made.batch_id or "")}
+    newest = {line.line: line.job_id for line in client.batch_lines(first.batch_id)}
+    newest |= {line.line: line.job_id for line in client.batch_lines(made.batch_id or "")}
     full = client.submit_many(asked, lane="batch")
     waited(client, full.batch_id)
     differ: dict[str, list[str]] = {}
     for line in client.batch_lines(full.batch_id):
-        refreshed, anew = (shown(client.result(one or "")) for one in (newest[line.number], line.job_id))
-        before = shown(client.result(first.job_ids[line.number - 1]))
+        refreshed, anew = (shown(client.result(one or "")) for one in (newest[line.line], line.job_id))
+        before = shown(client.result(first.job_ids[line.line - 1]))
         for part, value in anew.items():
             if refreshed[part] != value:
-                differ.setdefault(part, []).append(f"{line.number}: {asked[line.number - 1]}")
+                differ.setdefault(part, []).append(f"{line.line}: {asked[line.line - 1]}")
             if before[part] != value:
                 differ.setdefault(f"{part} before the refresh", []).append("")
     for part, lines in differ.items():

@@ -235,7 +235,7 @@ class FakeRamify:
 
     def read_into_batch(self, batch_id, lines):
         for line in lines:
-            fields = {"number": line.number, "id": line.id, "meta": line.meta}
+            fields = {"line": line.line, "id": line.id, "meta": line.meta}
             if line.request:
                 job_id = self.submit(line.request)
                 self.batches[batch_id].append(job_id)
@@ -258,8 +258,8 @@ class FakeRamify:
 
     def batch_report(self, batch_id, numbers=None):
         for line in self.lines:
-            if numbers is None or line.number in numbers:
-                given = line.model_dump(include={"kind", "id", "meta", "key", "job_id"}) | {"line": line.number}
+            if numbers is None or line.line in numbers:
+                given = line.model_dump(include={"line", "kind", "id", "meta", "key", "job_id"})
                 if line.job_id is None:
                     yield LineReport(**given, question=line.text or "", error=line.reason)
                     continue

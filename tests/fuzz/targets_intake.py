@@ -24,7 +24,7 @@ def _batch(content: bytes) -> None:
     """Every line is a request or a rejection, and none is lost."""
     lines = list(bounded_lines(BytesIO(content)))
     taken = list(read_questions(lines))
-    assert [line.number for line in taken] == list(range(1, len(lines) + 1))
+    assert [line.line for line in taken] == list(range(1, len(lines) + 1))
     for line, raw in zip(taken, lines, strict=True):
         assert [line.request is None, line.rejected is None].count(False) == bool(raw.strip())
         if line.rejected:

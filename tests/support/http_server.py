@@ -17,10 +17,11 @@ from tests.support.waiting import until
 @contextmanager
 def served(settings: Settings) -> Iterator[str]:
     """The address of Ramify's server with these settings, until the block ends."""
-    idle_s = settings.server.idle_timeout_s
+    own = settings.server
     config = uvicorn.Config(
-        make_app(settings), port=0, http=BoundedProtocol, ws="none", log_config=None, timeout_keep_alive=idle_s
-    )
+        make_app(settings), port=0, http=BoundedProtocol, ws="none", log_config=None,
+        timeout_keep_alive=own.idle_timeout_s, limit_concurrency=own.connections,
+    )  # fmt: skip
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()

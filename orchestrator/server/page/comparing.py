@@ -11,9 +11,9 @@ from fastapi import APIRouter
 from fastapi.responses import Response
 
 from orchestrator.client import Ramify
-from orchestrator.operations.wording import for_page
 from orchestrator.records.causes import compared
 from orchestrator.records.diff import AnswerDifference
+from orchestrator.server.page.markup import unmarked
 from orchestrator.server.page.visitor import PageRoute, ReadVisitor
 from shared.errors import NotRunningError, RamifyError
 from shared.models import Answer
@@ -39,7 +39,7 @@ def side_by_side(client: Ramify, one: str, other: str) -> SideBySide:
     """The answers of two jobs. Raises: NotFoundError; RamifyError where one has no answer."""
     a, b = client.result(one), client.result(other)
     found = compared(client.manifest(one), client.manifest(other))
-    return SideBySide((a, b), differing(a.summary.text, b.summary.text), found)
+    return SideBySide((a, b), differing(unmarked(a.summary.text), unmarked(b.summary.text)), found)
 
 
 def differing(one: str, other: str) -> tuple[Pieces, Pieces]:
@@ -64,7 +64,7 @@ def compare(visitor: ReadVisitor, a: str = "", b: str = "") -> Response:
         except NotRunningError:
             raise
         except RamifyError as fault:
-            error = for_page(str(fault))
+            error = str(fault)
     recent = [job for job in client.jobs(_RECENT, state="done") if job.ingest is None]
     status = HTTPStatus.UNPROCESSABLE_ENTITY if error else HTTPStatus.OK
     return visitor.page("compare.html", a=a, b=b, found=found, error=error, recent=recent, status=status)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import groupby
 
-from orchestrator.answer_text import TextBlock, TextSentence, blocks, sentences
+from orchestrator.answer_text import Kind, TextBlock, TextSentence, blocks, groups, sentences
 from orchestrator.client import Ramify
 from orchestrator.growth import of_answer, replay
-from orchestrator.operations.wording import for_page
 from orchestrator.server.page.tree_rows import TreeRow, best_hits, rows_of
 from orchestrator.server.page.words import Words
 from shared.errors import NoAnswerError, NotRunningError, RamifyError
@@ -83,9 +81,9 @@ class JobView:
         done = sum(leaf.status is LeafStatus.DONE for leaf in leaves)
         return words("answer.coverage", done=done, of=len(leaves)) if leaves else ""
 
-    def groups(self) -> list[tuple[str, list[TextBlock]]]:
+    def groups(self) -> list[tuple[Kind, list[TextBlock]]]:
         """The blocks of the text, neighbours of one kind together."""
-        return [(kind, list(found)) for kind, found in groupby(self.blocks, key=lambda block: block.kind)]
+        return groups(self.blocks)
 
     def degraded_parts(self, reason: str) -> str:
         """The parts of the work that a reason for being degraded is about."""
@@ -144,6 +142,6 @@ def _answer(client: Ramify, status: JobStatus, *, early: bool) -> tuple[Answer |
     except NotRunningError:
         raise
     except NoAnswerError as error:
-        return None, for_page(str(error)) if error.terminal else ""
+        return None, str(error) if error.terminal else ""
     except RamifyError as error:
-        return None, for_page(str(error))
+        return None, str(error)

@@ -10,11 +10,14 @@ from importlib import resources
 from typing import Any
 
 from fastapi.responses import HTMLResponse, Response
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined, pass_context
+from jinja2.runtime import Context
 from markupsafe import Markup
 
 from orchestrator.diagnosis.wording import duration
-from orchestrator.operations.wording import for_page, on_page
+from orchestrator.operations.wording import on_page
+from orchestrator.server.page.markup import inline
+from orchestrator.server.page.sayings import told
 from orchestrator.server.page.words import LANGUAGES, Words
 from orchestrator.text_lines import json_text, one_line
 from shared.hidden import visible
@@ -49,7 +52,7 @@ def _environment() -> Environment:
     )  # fmt: skip
     made.filters |= {"score": _score, "seconds": duration, "moment": _moment, "iso": _iso, "money": _money}
     made.filters |= {"one_line": one_line, "short": lambda text: text[:_SHORT], "file": static_url}
-    made.filters |= {"as_data": as_data, "plain_json": json_text, "on_page": on_page, "for_page": for_page}
+    made.filters |= {"as_data": as_data, "plain_json": json_text, "on_page": on_page, "told": _told, "inline": inline}
     return made
 
 
@@ -66,6 +69,11 @@ def html(body: str, status: int = 200) -> HTMLResponse:
 def as_data(value: object) -> Markup:
     """JSON for a double-quoted attribute."""
     return Markup.escape(json_text(value, ascii_only=True))
+
+
+@pass_context
+def _told(context: Context, text: str) -> str:
+    return told(context["t"], text)
 
 
 def _score(value: float | None) -> str:

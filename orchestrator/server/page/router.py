@@ -21,6 +21,7 @@ from orchestrator.server.page.visitor import (
     words_of,
 )
 from orchestrator.server.page.words import LANGUAGES
+from orchestrator.server.problems import asks_for_page
 from shared.errors import NotFoundError
 
 _YEAR_S = 31_536_000
@@ -42,9 +43,9 @@ def add_error_pages(app: FastAPI) -> None:
     otherwise: Any = app.exception_handlers[HTTPException]
 
     async def on_http(request: Request, error: Exception) -> Response:
-        wants_page = "text/html" in request.headers.get("accept", "") and not request.url.path.startswith("/v1/")
-        if isinstance(error, HTTPException) and error.status_code == HTTPStatus.NOT_FOUND and wants_page:
-            return error_page(request, error.status_code, words_of(request)("error.no_page"))
+        is_missing = isinstance(error, HTTPException) and error.status_code == HTTPStatus.NOT_FOUND
+        if is_missing and asks_for_page(request.url.path, request.headers):
+            return error_page(request, HTTPStatus.NOT_FOUND, words_of(request)("error.no_page"))
         found: Response = await otherwise(request, error)
         return found
 

@@ -17,14 +17,13 @@ from starlette.exceptions import HTTPException
 from orchestrator.access.caller import Caller, Scope
 from orchestrator.access.dependency import caller_with
 from orchestrator.client import Ramify
-from orchestrator.operations.wording import for_page
 from orchestrator.server.page.rendering import html, render
 from orchestrator.server.page.words import LANGUAGES, Words, asked_language
 from orchestrator.server.problems import status_of
 from orchestrator.server.routes import client_of
 from shared.errors import RamifyError, UnknownCallerError
 from shared.models.base import Model
-from shared.models.server_path import FOR_OTHERS
+from shared.models.told import FOR_OTHERS
 
 LANGUAGE_COOKIE, THEME_COOKIE = "ramify_language", "ramify_theme"
 THEMES = ("auto", "light", "dark")
@@ -85,7 +84,7 @@ class PageRoute(APIRoute):
             except UnknownCallerError:
                 return RedirectResponse(f"/login?next={quote(_here(request))}", HTTPStatus.SEE_OTHER)
             except RamifyError as error:
-                return error_page(request, status_of(error), for_page(str(error)))
+                return error_page(request, status_of(error), str(error))
             except RequestValidationError as error:
                 fault = error.errors()[0]
                 return error_page(request, 422, f"{'.'.join(map(str, fault['loc'][1:]))}: {fault['msg']}")

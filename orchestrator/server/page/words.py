@@ -47,6 +47,10 @@ class Words:
         """The word for a code of ours; the code itself, in plain, where a newer release has one that is not known."""
         return self._texts.get(f"{section}.{code}") or code.replace("_", " ")
 
+    def known(self, key: str) -> str | None:
+        """The text of `key`, if there is one."""
+        return self._texts.get(key)
+
     def for_scripts(self) -> dict[str, str]:
         """What the scripts say: the section "js" by key, states of jobs and leaves and facets as "state_done"."""
         found = {}

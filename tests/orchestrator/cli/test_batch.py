@@ -202,7 +202,7 @@ def test_given_many_answers_to_write_when_lines_are_entered_then_they_wait_for_a
     for record in client.add_to_batch(batch_id, [f"q{number}" for number in range(100)]):
         ended.expect(record)
     for number in range(101, 1_000):
-        client.lines.append(LineRecord(number=number, kind="duplicate", job_id=f"job{number % 100:05}"))
+        client.lines.append(LineRecord(line=number, kind="duplicate", job_id=f"job{number % 100:05}"))
         ended.expect(client.lines[-1])
 
     def slow(job_id):
@@ -223,7 +223,7 @@ def test_given_lines_of_one_job_when_told_then_its_answer_is_read_once_a_page(cl
     batch_id, told, read, answers = client.open_batch(), [], [], client.result
     ended = EndedLines(client, batch_id, None, lambda found: told.append(found.answer))
     client.lines += client.add_to_batch(batch_id, ["one"])
-    client.lines = [LineRecord(number=number, kind="duplicate", job_id="job00000") for number in range(1, 101)]
+    client.lines = [LineRecord(line=number, kind="duplicate", job_id="job00000") for number in range(1, 101)]
     for record in client.lines:
         ended.expect(record)
     monkeypatch.setattr(client, "result", lambda job_id: read.append(job_id) or answers(job_id))
@@ -275,7 +275,7 @@ def test_given_a_narrow_place_when_reported_then_lines_and_jobs_are_whole_and_wh
         client, "submit", lambda request: client.requests.setdefault(job_ids[-1], request) and job_ids.pop()
     )
     list(client.add_to_batch("batch001", [{"question": "q", "id": "long-" * 20}, {"question": "q", "id": 7}]))
-    client.lines[1] = client.lines[1].model_copy(update={"number": 1_234_567})
+    client.lines[1] = client.lines[1].model_copy(update={"line": 1_234_567})
     done = ramify("batch", "report", "batch001")
     rows = [line.split() for line in done.stdout.splitlines()]
     assert fit in rows

@@ -63,7 +63,7 @@ def test_every_line_is_counted_as_one_kind_and_kept_with_what_the_caller_wrote(r
     batch_id, records = read(ramify, FILE)
     status = ramify.batch_status(batch_id)
     assert counts(status) == {"lines": 7, "enqueued": 3, "duplicate": 1, "rejected": 2, "blank": 1}
-    assert [record.number for record in records] == [1, 2, 4, 5, 6, 7]
+    assert [record.line for record in records] == [1, 2, 4, 5, 6, 7]
     assert list(ramify.batch_lines(batch_id)) == records
     first, second, again, empty, strategy, last = records
     assert (first.kind, first.id, first.meta, first.key) == (LineKind.ENQUEUED, "first", {"row": 1}, "k1")
@@ -149,7 +149,7 @@ def test_a_client_that_goes_on_enters_each_line_once(ramify: Ramify) -> None:
     assert (position.source, position.read) == (source, 400)
     assert ramify.batch_status(batch_id).closed_at is None
     _, rest = read(ramify, content, batch_id)
-    assert [rest[0].number, rest[-1].number] == [401, 707]
+    assert [rest[0].line, rest[-1].line] == [401, 707]
     status = ramify.batch_status(batch_id)
     assert counts(status) == {"lines": 707, "enqueued": 703, "duplicate": 1, "rejected": 2, "blank": 1}
     assert read(ramify, content, batch_id)[1] == []
@@ -165,7 +165,7 @@ def test_a_changed_file_is_refused_in_a_sentence(ramify: Ramify, changed: bytes)
     with pytest.raises(InputError, match="its first 7 lines are not those that batch"):
         read(ramify, changed + b"\nmore?\n", batch_id)
     assert ramify.batch_status(batch_id) == before
-    assert [line.number for line in read(ramify, FILE + b"eight?", batch_id)[1]] == [8]
+    assert [line.line for line in read(ramify, FILE + b"eight?", batch_id)[1]] == [8]
 
 
 def test_of_two_clients_that_fill_one_batch_one_is_told(ramify: Ramify) -> None:

@@ -19,8 +19,8 @@ def read(*lines: str | bytes) -> list[BatchLine]:
 
 def test_objects_strings_and_plain_lines_in_both_languages_are_questions() -> None:
     taken = read('{"question": "why?", "mode": "bm25_only"}', '"quoted?"', "如何优化数据库查询性能？", "", "plain one")
-    assert [line.number for line in taken] == [1, 2, 3, 4, 5]
-    assert [line.number for line in taken if not line.request] == [4], "the blank one"
+    assert [line.line for line in taken] == [1, 2, 3, 4, 5]
+    assert [line.line for line in taken if not line.request] == [4], "the blank one"
     requests = [line.request for line in taken if line.request]
     assert [r.question for r in requests] == ["why?", "quoted?", "如何优化数据库查询性能？", "plain one"]
     assert {r.lane for r in requests} == {Lane.BATCH}
@@ -68,7 +68,7 @@ def test_a_line_that_cannot_be_taken_is_rejected_with_its_number_and_reason(line
     assert before.request
     assert after.request
     assert rejected
-    assert found.number == rejected.line == 2
+    assert found.line == rejected.line == 2
     assert reason in rejected.reason
     assert len(rejected.reason) < 400
     assert "\n" not in rejected.reason

@@ -74,7 +74,7 @@ def test_a_batch_that_is_refused_midway_says_how_far_it_came(small: Settings, wa
         status = client.batch_status(found["batch_id"])
         assert (status.lines, status.enqueued, status.rejected, status.blank) == (16, 10, 5, 1)
         assert status.outcomes() == {"open": 10}
-        refused = [line for line in client.batch_lines(found["batch_id"]) if line.number >= 13]
+        refused = [line for line in client.batch_lines(found["batch_id"]) if line.line >= 13]
         assert all("lanes.max_waiting_batch allows" in (line.reason or "") for line in refused)
 
 

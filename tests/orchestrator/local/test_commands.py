@@ -97,3 +97,7 @@ def test_given_events_switched_off_when_flower_is_started_then_it_does_not_switc
 )
 def test_given_an_address_when_shown_then_it_is_a_link_that_opens(host, url):
     assert commands.url(host, 80) == url
+
+
+def test_given_a_wildcard_when_it_is_served_then_what_is_bound_is_told():
+    assert [commands.bound_url(host, 80) for host in ("0.0.0.0", "::")] == ["http://0.0.0.0:80", "http://[::]:80"]  # noqa: S104

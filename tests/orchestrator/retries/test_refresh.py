@@ -133,7 +133,7 @@ def test_of_a_batch_the_stale_answers_alone_are_made_anew_under_their_lines(rami
     made = ramify.refresh(taken.batch_id)
     assert (made.jobs, made.retry_of) == (1, taken.batch_id)
     (line,) = ramify.batch_lines(made.batch_id or "")
-    assert (line.number, ramify.status(line.job_id or "").retry_of) == (2, taken.job_ids[1])
+    assert (line.line, ramify.status(line.job_id or "").retry_of) == (2, taken.job_ids[1])
     assert ramify.batch_status(taken.batch_id).refreshes == (made.batch_id,)
     with pytest.raises(InputError, match="refreshed already"):
         ramify.refresh(taken.batch_id)

@@ -67,7 +67,7 @@ def test_a_batch_that_was_cut_off_goes_on_by_its_key(ramify: Ramify) -> None:
     assert (left.lines, left.closed_at) == (400, None), "whole pages were entered"
     taken = post(ramify, questions(0, 500), "k")
     assert (taken.batch_id, taken.entered_before, taken.lines, taken.enqueued) == (left.batch_id, 400, 500, 500)
-    assert [line.number for line in ramify.batch_lines(taken.batch_id)] == list(range(1, 501))
+    assert [line.line for line in ramify.batch_lines(taken.batch_id)] == list(range(1, 501))
 
 
 def test_the_same_post_again_is_as_once(ramify: Ramify) -> None:

@@ -6,6 +6,7 @@ import select
 import socket
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 
 import pytest
 import redis
@@ -87,6 +88,46 @@ def test_given_an_answered_request_when_more_than_the_rest_comes_then_the_connec
         with pytest.raises(OSError):  # noqa: PT012
             for _ in range(200):
                 connection.sendall(block)
+
+
+def health(connection: socket.socket) -> bytes:
+    """A whole reply, on a connection that stays open."""
+    connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    answer = b""
+    while not answer.endswith(b"}"):
+        answer += connection.recv(1 << 16)
+    return answer
+
+
+def test_given_connections_that_are_opened_again_and_again_when_another_asks_then_it_is_answered(
+    client: redis.Redis, settings: Settings
+):
+    own = settings.server.model_copy(update={"connections": 10})
+    with ExitStack() as stack, served(settings.model_copy(update={"server": own})) as address:
+        there = ("127.0.0.1", int(address.rpartition(":")[2]))
+        kept = stack.enter_context(socket.create_connection(there, timeout=10, source_address=("127.0.0.2", 0)))
+        assert health(kept).startswith(b"HTTP/1.1 200 ")
+        flood = [stack.enter_context(socket.create_connection(there, timeout=10)) for _ in range(40)]
+        with socket.create_connection(there, timeout=10) as other:
+            assert health(other).startswith(b"HTTP/1.1 200 "), "of the same address, but not idle"
+        assert health(kept).startswith(b"HTTP/1.1 200 "), "its address has one connection, the other has most"
+        assert sum(bool(select.select([one], [], [], 0)[0]) for one in flood) >= 30, "the oldest are closed"
+
+
+def test_given_a_request_on_each_connection_when_one_more_comes_then_it_is_told_to_come_again(
+    client: redis.Redis, settings: Settings
+):
+    own = settings.server.model_copy(update={"connections": 10, "body_timeout_s": 1})
+    with ExitStack() as stack, served(settings.model_copy(update={"server": own})) as address:
+        there = ("127.0.0.1", int(address.rpartition(":")[2]))
+        for _ in range(10):
+            slow = stack.enter_context(socket.create_connection(there, timeout=10))
+            slow.sendall(HEAD + b"Content-Length: 100\r\n\r\n{")
+        time.sleep(0.3)
+        with socket.create_connection(there, timeout=10) as other:
+            answer = health(other)
+        assert answer.startswith(b"HTTP/1.1 503 ")
+        assert b"retry-after: 2" in answer.lower()
 
 
 def test_given_a_length_twice_over_when_answered_then_what_follows_is_no_request(port: int):

@@ -14,7 +14,7 @@ from orchestrator.client import Ramify
 from orchestrator.server.app import make_app
 from shared.jobs import JobStore
 from shared.models import JobStatus
-from shared.models.server_path import FOR_OTHERS
+from shared.models.told import FOR_OTHERS
 from shared.settings import load_settings
 from tests.fakes.walked_jobs import WalkedJob
 

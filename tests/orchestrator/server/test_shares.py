@@ -46,6 +46,23 @@ def test_given_a_key_that_has_its_share_of_calls_that_wait_when_it_asks_more_the
         assert status(acme.secret.get_secret_value()) == 404
 
 
+def test_given_a_key_with_its_share_of_requests_under_way_when_it_sends_more_then_429_and_others_are_answered(
+    http: TestClient, client: redis.Redis, settings: Settings
+) -> None:
+    evil, acme = (KeyStore(client, settings).create(name) for name in ("evil", "acme"))
+    with ExitStack() as stack:
+        caller = Caller(tenant="evil", key_id=evil.key.id, remote=True)
+        for _ in range(settings.server.connections // 4):
+            stack.enter_context(http.app.state.requests.take(caller))
+        found = {
+            one.key.id: http.get("/v1/jobs", headers={"X-API-Key": one.secret.get_secret_value()})
+            for one in (evil, acme)
+        }
+        assert (found[evil.key.id].status_code, found[evil.key.id].headers["retry-after"]) == (429, "2")
+        assert found[acme.key.id].status_code == 200
+    assert http.app.state.requests.taken == 0
+
+
 def test_given_a_key_that_follows_its_share_of_events_when_it_asks_more_then_429_for_batches_too(
     http: TestClient, client: redis.Redis, settings: Settings, ramify: Ramify
 ) -> None:
