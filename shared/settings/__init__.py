@@ -29,6 +29,7 @@ from shared.settings.services import (
 )
 from shared.settings.sources import CONFIG_ENV, check_secrets, settings_file
 from shared.settings.standing import StalenessSettings, StandingSettings
+from shared.settings.store import StoreSettings
 from shared.settings.strategies import Strategy, built_in, checked, known_names, named, plugin_strategies, with_post
 from shared.settings.telemetry import TelemetrySettings
 from shared.settings.verifying import GapSettings, SummarySettings, VerifierSettings
@@ -76,7 +77,7 @@ class Settings(BaseSettings):
     verifier: VerifierSettings = VerifierSettings()
     strategies: dict[str, Strategy] = Field(default_factory=dict, description="lists of stages: docs/strategies.md")
     cache: s.CacheSettings = s.CacheSettings()
-    store: s.StoreSettings = s.StoreSettings()
+    store: StoreSettings = StoreSettings()
     chunking: s.ChunkingSettings = s.ChunkingSettings()
     hierarchy: s.HierarchySettings = s.HierarchySettings()
     redis: RedisSettings = RedisSettings()

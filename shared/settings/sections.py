@@ -200,23 +200,6 @@ class CacheSettings(SettingsSection):
     wait_s: float = Field(default=30.0, gt=0, description="seconds to wait for another worker's identical call")
 
 
-class StoreSettings(SettingsSection):
-    """Where chunks live: Qdrant in the search worker's process, or a Qdrant server."""
-
-    kind: Literal["embedded", "server"] = Field(default="embedded", description="embedded (Qdrant Edge) or server")
-    url: ServerUrl | None = Field(default=None, description="server: URL of Qdrant")
-    api_key: SecretStr = Field(default=SecretStr(""), description="server: API key")
-    api_key_for: str = Field(default="", description="the only host that it may go to: docs/security.md")
-    collection: str = Field(default="ramify", pattern=r"^[\w\-]{1,64}$", description="collection name")
-    timeout_s: float = Field(default=10.0, gt=0, description="server: seconds for one call")
-
-    @model_validator(mode="after")
-    def _complete(self) -> StoreSettings:
-        if self.kind == "server" and self.url is None:
-            raise ValueError('kind "server" needs url')
-        return self
-
-
 class ChunkingSettings(SettingsSection):
     """How documents are cut. Sizes are in characters; a CJK character counts as two."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from shared.errors import StoreMismatchError
 from shared.providers.encoders.base import DenseEncoder
 from shared.settings import Settings, data_folder
@@ -10,9 +12,12 @@ from shared.store.base import DENSE, SPARSE, TRIGRAM, BuiltWith, ChunkPoint, Col
 from shared.store.chunk_store import ChunkStore, TenantStores
 from shared.store.schema import to_filter, to_sparse
 
+if TYPE_CHECKING:
+    from qdrant_client import QdrantClient
+
 __all__ = [
     "DENSE", "SPARSE", "TRIGRAM", "BuiltWith", "ChunkPoint", "ChunkStore", "CollectionInfo", "TenantStores",
-    "check_built_with", "open_stores", "to_filter", "to_sparse",
+    "check_built_with", "open_stores", "server_client", "to_filter", "to_sparse",
 ]  # fmt: skip
 
 
@@ -27,15 +32,22 @@ def open_stores(settings: Settings) -> TenantStores:
 
         data_folder.made(settings)
         return TenantStores(EmbeddedStore(settings.data_dir / "store" / store.collection))
+    from shared.store.server import ServerStore  # noqa: PLC0415
+
+    return TenantStores(ServerStore(server_client(settings), store.collection, settings=store.qdrant))
+
+
+def server_client(settings: Settings) -> QdrantClient:
+    """A client of the Qdrant server of `[store]`, which is not asked yet; its calls go through the server's gate."""
     from qdrant_client import QdrantClient  # noqa: PLC0415
 
     from shared.providers.http import name_destination  # noqa: PLC0415
-    from shared.store.server import ServerStore  # noqa: PLC0415
     from shared.store.server_transport import transport  # noqa: PLC0415
 
+    store = settings.store
     if store.api_key.get_secret_value() and store.url is not None:
         name_destination(f"Qdrant at {store.url.host}:{store.url.port}")
-    client = QdrantClient(
+    return QdrantClient(
         url=with_login(store.url),
         # without it the client falls back to 6333 even for https://host/
         port=store.url.port if store.url is not None else None,
@@ -44,7 +56,6 @@ def open_stores(settings: Settings) -> TenantStores:
         transport=transport(store, settings.providers),
         check_compatibility=False,  # asks the server in the constructor, and warns when it is not up yet
     )
-    return TenantStores(ServerStore(client, store.collection))
 
 
 def check_built_with(built: BuiltWith, sparse_name: str, dense: DenseEncoder | None) -> None:

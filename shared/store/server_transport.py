@@ -16,8 +16,8 @@ from shared.providers.called import called
 from shared.providers.gates import BusyError, Gate, UnreachableError, UnsureError
 from shared.providers.http import retried, retry_after, timeout_error, transport_reason
 from shared.providers.http_deadline import DeadlineTransport, earliest, proxy_for, time_left, until
-from shared.settings.sections import StoreSettings
 from shared.settings.services import ProviderSettings
+from shared.settings.store import StoreSettings
 
 #: Never retried: a second try would find the collection that the first has made.
 _CREATES = re.compile(r"/collections/[^/]+$")
