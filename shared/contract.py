@@ -66,6 +66,7 @@ class TaskName(StrEnum):
     INDEX_FINISH = "index.finish"
     INDEX_REMOVE = "index.remove"
     INDEX_CHECK = "index.check"
+    INDEX_STORE = "index.store"
 
     @property
     def queue(self) -> Queue:

@@ -198,6 +198,8 @@ def _store_folder(settings: Settings) -> Iterator[Check]:
     """The embedded store's folder, seen from outside: the search worker owns it."""
     if settings.store.kind == "server":
         return
+    if ignored := settings.store.ignored():
+        yield unknown("store settings", f"{', '.join(ignored)}: not of the embedded store", "leave them out")
     folder = settings.data_dir.absolute() / "store" / settings.store.collection
     if folder.is_dir():
         yield passed("store folder", f"{folder}, {size(sum(_bytes(path) for path in folder.rglob('*')))}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
+from pathlib import Path
 from threading import Lock
 from typing import Any
 
@@ -21,6 +22,7 @@ from shared.store import schema
 from shared.store.base import BuiltWith, ChunkPoint, CollectionInfo, CollectionState
 from shared.store.collection import Collection, nothing_ingested
 from shared.store.schema import TENANT
+from shared.store.snapshot_file import SnapshotFile
 from shared.tenants import DEFAULT_TENANT, tenant_name
 
 _WITHOUT_TENANT = models.Filter(must=[schema.without(TENANT)])
@@ -269,6 +271,10 @@ class TenantStores:
     def without_tenant(self) -> int:
         """Chunks that no tenant sees: an older release wrote them after this process had opened the collection."""
         return self._collection.count(_WITHOUT_TENANT)
+
+    def snapshot(self, to: Path) -> SnapshotFile:
+        """Write all chunks of all tenants into a file. Raises: StoreError."""
+        return self._collection.snapshot(to)
 
     def close(self) -> None:
         """Release the collection. Safe to call twice."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from qdrant_client import models
@@ -13,6 +14,7 @@ from shared.models import Hit
 from shared.providers.encoders.base import SparseVector
 from shared.store.base import BuiltWith, ChunkPoint, CollectionState, TenantNote
 from shared.store.schema import READ_BATCH, hit_of
+from shared.store.snapshot_file import SnapshotFile
 
 
 class Collection(ABC):
@@ -59,6 +61,10 @@ class Collection(ABC):
 
     @abstractmethod
     def optimize(self) -> None: ...
+
+    def snapshot(self, to: Path) -> SnapshotFile:
+        """Write all of it into a file that can be put back; writers wait meanwhile. Raises: StoreError."""
+        raise StoreError(f"{to.name} is not written here: a server makes its snapshots itself")
 
     @abstractmethod
     def close(self) -> None:

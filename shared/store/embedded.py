@@ -23,6 +23,7 @@ from shared.store.base import DENSE, SPARSE, TRIGRAM, BuiltWith, ChunkPoint, Col
 from shared.store.collection import Collection, nothing_ingested
 from shared.store.edge_query import edge_filter, edge_query
 from shared.store.meta import StoreMeta, read_meta, unusable, write_meta
+from shared.store.snapshot_file import SnapshotFile, archive
 
 _SHARD = "shard"
 #: kB of vectors in a segment from which HNSW is built: about 50,000 chunks of 384 floats, below which an exact scan
@@ -170,6 +171,12 @@ class EmbeddedStore(Collection):
                 with _edge_errors("optimising"):
                     shard.optimize()
 
+    def snapshot(self, to: Path) -> SnapshotFile:
+        with self._writing:
+            self._ready()
+            self.flush()
+            return archive(self._folder, to)
+
     def close(self) -> None:
         with self._writing:
             if self._shard is not None and self._owner == os.getpid():
@@ -214,6 +221,21 @@ class EmbeddedStore(Collection):
                 with _edge_errors("writing"):
                     shard.update(operation)
             self._record(self._ready()[1].written())
+
+    def raw_page(self, start: str, size: int, *, vectors: bool) -> tuple[Sequence[Any], Any]:
+        """Up to `size` records from the id `start` on with payload and, if asked, all vectors, and the next start."""
+        if not self._exists():
+            return [], None
+        shard, _ = self._ready()
+        request = edge.ScrollRequest(offset=start or None, limit=size, with_payload=True, with_vector=vectors)
+        with _edge_errors("reading"):
+            return shard.scroll(request)
+
+    def raw(self, ids: Sequence[str]) -> Sequence[Any]:
+        """Those of these records that are stored, with payload and all vectors."""
+        shard, _ = self._ready()
+        with _edge_errors("reading"):
+            return shard.retrieve([*ids], True, True)
 
     def _exists(self) -> bool:
         return self._opened() is not None

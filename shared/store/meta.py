@@ -73,4 +73,7 @@ def write_meta(folder: Path, meta: StoreMeta, durable: bool = False) -> None:
 
 def unusable(folder: Path, why: str) -> StoreError:
     """The sentence for a folder that cannot be opened as a store."""
-    return StoreError(f"the store in {folder} cannot be opened ({why}): move the folder away and ingest again")
+    return StoreError(
+        f"the store in {folder} cannot be opened ({why}): restore a snapshot (`ramify store "
+        "snapshot restore FILE`), or move the folder away and ingest again"
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
@@ -18,9 +19,11 @@ from shared.models.corpus import (
     RemoveRequest,
 )
 from shared.store import ChunkStore
+from shared.store.snapshot_file import SNAPSHOTS, StoreReply, StoreRequest
 from workers.corpus.documents import meant, page_of
 from workers.corpus.passages import passage_of, read_text
 from workers.index import Indexer
+from workers.search.resources import SearchResources
 
 
 def documents_reply(store_of: Callable[[str], ChunkStore], raw: dict[str, Any]) -> DocumentsReply:
@@ -64,3 +67,14 @@ def remove_reply(
         return RemoveReply(outcomes=tuple(outcomes))
     except (RamifyError, ValidationError) as error:
         return RemoveReply(error=str(error))
+
+
+def store_reply(resources: SearchResources, data_dir: Path, raw: dict[str, Any]) -> StoreReply:
+    """The embedded store that this process owns, of all tenants; written into a snapshot, if one is named."""
+    try:
+        request = StoreRequest.model_validate(raw)
+        state = resources.stored()
+        saved = resources.snapshot(data_dir.absolute() / SNAPSHOTS / request.snapshot) if request.snapshot else None
+        return StoreReply(state=state, snapshot=saved)
+    except (RamifyError, ValidationError) as error:
+        return StoreReply(error=str(error))

@@ -1,4 +1,4 @@
-"""The tasks by which a corpus is looked at and documents are removed. Replies are JSON."""
+"""The tasks by which a corpus is looked at, documents are removed and the store is saved. Replies are JSON."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any
 
 from shared.contract import TaskName
 from shared.tasks.task_run import remote
-from workers.app import app
-from workers.corpus.replies import documents_reply, passage_reply, remove_reply
+from workers.app import app, registry
+from workers.corpus.replies import documents_reply, passage_reply, remove_reply, store_reply
 from workers.index.tasks import indexer_of, staleness
 from workers.search.resources import search_resources
 
@@ -28,3 +28,9 @@ def search_passage(raw: dict[str, Any]) -> str:
 def index_remove(raw: dict[str, Any]) -> str:
     """A RemoveReply."""
     return remove_reply(indexer_of, raw, staleness().run).model_dump_json()
+
+
+@remote(app, TaskName.INDEX_STORE, ignore_result=False)
+def index_store(raw: dict[str, Any]) -> str:
+    """A StoreReply."""
+    return store_reply(search_resources(), registry.settings.data_dir, raw).model_dump_json()

@@ -6,6 +6,7 @@ import logging
 import time
 from collections import OrderedDict
 from functools import cache, cached_property, partial
+from pathlib import Path
 from threading import RLock
 from typing import NamedTuple
 
@@ -23,6 +24,7 @@ from shared.providers.time_shares import seconds_for, share_of
 from shared.settings import Settings
 from shared.store import ChunkStore, TenantStores, check_built_with, open_stores
 from shared.store.base import CollectionInfo, CollectionState
+from shared.store.snapshot_file import SnapshotFile
 from workers.search.state import Tools
 
 log = logging.getLogger("ramify.search")
@@ -76,6 +78,14 @@ class SearchResources:
             return None, 0
         check_built_with(state.built_with, Bm25Encoder(state.built_with.avg_len).name, self.dense())
         return state, stores.without_tenant()
+
+    def snapshot(self, to: Path) -> SnapshotFile:
+        """Write the embedded store with all tenants' chunks into a file. Raises: StoreError, InputError."""
+        return self._opened().snapshot(to)
+
+    def stored(self) -> CollectionState | None:
+        """The collection, whatever it was built with. Raises: StoreError, TransientError."""
+        return self._opened().state()
 
     def _opened(self) -> TenantStores:
         """Waits for a predecessor that was killed to release the store. Raises: StoreInUseError when it does not."""

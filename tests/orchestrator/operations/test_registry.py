@@ -26,6 +26,9 @@ LOCAL = {
     "mcp": "is the MCP server itself", "doctor": "looks at this machine, also where nothing runs",
     "config": "shows the settings of this machine", "eval": "reads files of labels and writes reports",
     "corpus export": "writes files", "jobs export": "writes files",
+    "store status": "is for who runs the store", "store init": "as it", "store migrate": "takes hours",
+    "store snapshot create": "writes files", "store snapshot list": "lists them",
+    "store snapshot download": "writes files", "store snapshot restore": "reads files",
 }  # fmt: skip
 #: Operations without a command, with the reason.
 NO_COMMAND = {
