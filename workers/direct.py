@@ -25,14 +25,9 @@ from shared.settings import Settings, load_settings
 from shared.settings.faults import request_fault
 from shared.tenants import DEFAULT_TENANT
 from workers.index.pipeline import Indexer
-from workers.merge.gaps import SearchedTree, round_of
-from workers.merge.tree import apply_root_rerank, merge_tree, only_original_leaf
-from workers.rerank.binding import Parent, bind
-from workers.search.leaf import leaf_query, leaf_result_limit, run_rerank_stages, run_search_stages
+from workers.question_search import QuestionSearch, leaf_search
 from workers.search.resources import SearchResources
-from workers.search.stages.rescoring import spent
 from workers.search.state import Tools
-from workers.shown_hits import leaf_kind_share, shown_hits
 
 _PIECE_BYTES = 1_000_000
 _TIMEOUT_S = 60.0
@@ -51,9 +46,8 @@ class DirectSearch:
         self.settings = settings.model_copy(update={"data_dir": folder})
         self._folder, self._source = folder, corpus
         self._resources = SearchResources(self.settings)
-        self._reranker = reranker(self.settings)
         llm = self._resources.llm()
-        self._tools = Tools(settings=self.settings, reranker=self._reranker, llm=llm, timeout_s=_TIMEOUT_S)
+        self._tools = Tools(settings=self.settings, reranker=reranker(self.settings), llm=llm, timeout_s=_TIMEOUT_S)
 
     def build(self) -> dict[str, Any]:
         """Index the corpus unless that was done before; prints progress lines on the way."""
@@ -88,20 +82,10 @@ class DirectSearch:
     def ask(self, request: models.JobRequest, of_type: str | None, limit: int) -> dict[str, Any]:
         """One question through its leaves, the tree merge and the root rerank, as in a job."""
         begun = time.perf_counter()
-        question = request.question
-        search = _QuestionSearch(self._resources, self._tools, request, _CHUNKS_PER_DOCUMENT * limit)
-        for node in _nodes(question, of_type, request.subqueries):
-            search.leaf(node)
-        pool = search.merged()
-        if self.settings.gaps.enabled:
-            tree = SearchedTree(question, search.nodes, search.leaves, pool.hits, self.settings.gaps)
-            for node in round_of(tree, self.settings.gaps.max_leaves):
-                search.leaf(node)
-            pool = search.merged()
-        if not only_original_leaf(pool):
-            ranked = self._reranker.rerank(question, pool.hits, _TIMEOUT_S)
-            search.cost += spent(ranked)
-            pool = apply_root_rerank(pool, ranked.hits, ranked.reranker)
+        found = leaf_search(self._resources, self._tools)
+        search = QuestionSearch(found, self._tools, request, _CHUNKS_PER_DOCUMENT * limit)
+        search.plan(_nodes(request.question, of_type, request.subqueries))
+        pool = search.pool(self.settings.gaps.max_leaves if self.settings.gaps.enabled else 0)
         names = list(dict.fromkeys(hit.path.partition("#")[2] or hit.path for hit in pool.hits))[:limit]
         ms = round((time.perf_counter() - begun) * 1000, 3)
         warnings = list(dict.fromkeys(search.warnings))
@@ -110,41 +94,6 @@ class DirectSearch:
     def close(self) -> None:
         """Close the store and the LLM's connections."""
         self._resources.close()
-
-
-class _QuestionSearch:
-    """The search for one question: what its leaves found so far, what that cost, and what went wrong."""
-
-    def __init__(self, resources: SearchResources, tools: Tools, request: models.JobRequest, chunks: int) -> None:
-        self._resources, self._tools, self._request, self.chunks = resources, tools, request, chunks
-        self.nodes: dict[str, models.Node] = {}
-        self.leaves: dict[str, models.LeafResult] = {}
-        self.cost, self.warnings = models.Cost(), list[str]()
-
-    def leaf(self, node: models.Node) -> None:
-        """Search a leaf; those that it depends on have been searched before it."""
-        if node.depends_on:
-            parents = [Parent(self.nodes[other], self.leaves[other]) for other in node.depends_on]
-            bound = bind(node, parents, DEFAULT_TENANT, self._tools)
-            self.cost += bound.cost
-            self.warnings += bound.warnings
-            node = bound.node
-        limits = self._tools.settings.multi_query
-        leaf = leaf_query(self._request, node, self._tools.settings)
-        first = run_search_stages(leaf, self._resources, None, _TIMEOUT_S)
-        found = run_rerank_stages(leaf, first, self._tools)
-        self.cost += first.cost + found.cost
-        self.warnings += found.warnings
-        self.nodes[node.id] = node
-        share = leaf_kind_share(self._request, node, self._tools.settings)
-        hits = shown_hits(found.hits, leaf_result_limit(node, limits, self.chunks), share)
-        self.leaves[node.id] = models.LeafResult(
-            node_id=node.id, status=models.LeafStatus.DONE, hits=hits, reranker=found.reranked_by
-        )
-
-    def merged(self) -> models.MergedPool:
-        """One list of what all leaves so far have found."""
-        return merge_tree(list(self.leaves.values()), self.nodes, self._tools.settings.multi_query, self.chunks)
 
 
 def _nodes(question: str, strategy: str | None, plan: models.Plan) -> Iterator[models.Node]:

@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from redis.exceptions import ResponseError
 
 from shared.contract import TaskName
-from shared.models import Cost, LeafResult, LeafStatus, Node, SearchResult
+from shared.models import Cost, JobRequest, LeafResult, LeafStatus, Node, SearchResult
 from shared.models.degraded import Degradation
 from shared.providers.fallbacks import note_reason
+from shared.settings import Settings
 from shared.store.base import DENSE, SPARSE, TRIGRAM
 from shared.tasks.task_run import TaskRun
 from workers.search.leaf import leaf_result_limit
@@ -34,14 +35,19 @@ def record_found(  # noqa: PLR0913 - as `TaskRun.record_leaf`
     last: bool = False,
 ) -> None:
     """Record a leaf with what it has found, best first."""
-    settings = run.settings
+    run.record_leaf(leaf_result(run.job.request, node, found, run.settings), cost, warnings, last=last)
+
+
+def leaf_result(
+    request: JobRequest, node: Node, found: SearchResult, settings: Settings, shown: int | None = None
+) -> LeafResult:
+    """What a leaf keeps of what it has found. `shown`: results of the answer; None: as the request says. Pure."""
     limits = settings.multi_query
-    share = leaf_kind_share(run.job.request, node, settings)
-    shown = run.job.request.top_n or limits.max_total_results
-    result = LeafResult(
+    limit = leaf_result_limit(node, limits, shown or request.top_n or limits.max_total_results)
+    return LeafResult(
         node_id=node.id,
         status=LeafStatus.DONE,
-        hits=shown_hits(found.hits, leaf_result_limit(node, limits, shown), share),
+        hits=shown_hits(found.hits, limit, leaf_kind_share(request, node, settings)),
         candidates=found.candidates,
         warnings=found.warnings,
         timings_ms=found.timings_ms,
@@ -50,9 +56,8 @@ def record_found(  # noqa: PLR0913 - as `TaskRun.record_leaf`
         index_version=found.index_version,
         reranker=found.reranked_by,
         verdict=found.verdict,
-        floor=floor_of(found, settings.multi_query.candidates_per_query),
+        floor=floor_of(found, limits.candidates_per_query),
     )
-    run.record_leaf(result, cost, warnings, last=last)
 
 
 def floor_of(found: SearchResult, most: int) -> dict[str, float]:

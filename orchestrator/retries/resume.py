@@ -89,10 +89,7 @@ def _as_planned(node: Node, again: frozenset[str]) -> Node:
 
 def _unbound(node: Node, done: set[str], again: frozenset[str]) -> Node:
     """A leaf that runs again, or was bound to the answer of one that does, waits for that anew, as it was planned."""
-    if node.asked is None or (done.issuperset(node.depends_on) and node.id not in again):
-        return node
-    planned: dict[str, object] = {"query": node.asked, "asked": None, "bound_by": None, "written": {}, "variants": ()}
-    return node.model_copy(update=planned)
+    return node if done.issuperset(node.depends_on) and node.id not in again else node.unbound
 
 
 def resume(run: TaskRun, app: Celery) -> bool:

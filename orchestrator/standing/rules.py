@@ -19,7 +19,8 @@ class StandingView:
     """What is to be known of a standing question.
 
     `ended`: the running job has; `gone`: its answer has expired; `newest`: the answer that stands in its place by now,
-    `newest_open`: a job is under way that will; `checks`: how often the tenant's answers were held against a change.
+    `newest_open`: a job is under way that will; `checks`: how often the tenant's answers were held against a change;
+    `differs`: whether its answer would cite other words now, None where nobody can tell without a job.
     """
 
     now: float
@@ -29,6 +30,7 @@ class StandingView:
     newest_open: bool = False
     marks: tuple[StaleMark, ...] = ()
     checks: int = 0
+    differs: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ def _on_change(
     question: StandingQuestion, state: StandingState, view: StandingView, settings: StandingSettings
 ) -> StandingStep:
     changes = max(0, view.checks - state.checks)
-    if touches(view.marks, settings.ranks):
+    if view.differs if view.differs is not None else touches(view.marks, settings.ranks):
         return StandingStep(start=RunKind.REFRESH, changes=changes)
     if changes and lot(question.id, view.checks) < settings.sample:
         return StandingStep(start=RunKind.SAMPLE, changes=changes)

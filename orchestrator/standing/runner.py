@@ -11,15 +11,15 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from celery import Celery
 
 from orchestrator.retries.refresh import Refreshing
-from orchestrator.standing.facts import changed, facts_of
 from orchestrator.standing.questions import StandingQuestions
 from orchestrator.standing.rules import StandingStep, StandingView, next_step, wait_after
 from orchestrator.submitting import Submitter
+from shared.cited_facts import changed, facts_of
 from shared.connections.heartbeat import worker_id
 from shared.contract import TaskName
 from shared.errors import InputError, LaneFullError, NotFoundError, RamifyError
@@ -124,7 +124,8 @@ class StandingRunner:
             return StandingView(now, gone=True, checks=known.checks)
         newest, is_open = self._newest(answer)
         marks = self._stale.marks([state.answer]).get(state.answer, ())
-        return StandingView(now, newest=newest, newest_open=is_open, marks=marks, checks=known.checks)
+        differs = self._stale.previews([state.answer]).get(state.answer)
+        return replace(known, newest=newest, newest_open=is_open, marks=marks, differs=differs)
 
     def _newest(self, answer: EndedJob) -> tuple[str, bool]:
         """The answer that stands in its place, and whether a job is under way that will."""
@@ -188,6 +189,8 @@ class StandingRunner:
             gone=tuple(gone),
         )  # fmt: skip
         self._questions.save_answer(question.id, after, facts, notice if differs else None)
+        if state.answer is not None:
+            self._stale.forget_preview(state.answer)
         return after
 
     def _answer(self, job_id: str) -> Answer | None:

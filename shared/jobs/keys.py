@@ -154,6 +154,9 @@ class StandingKeys:
     questions = f"{_tag}:questions"  # hash: id -> StandingQuestion as JSON
     states = f"{_tag}:states"  # hash: id -> StandingState as JSON
     facts = f"{_tag}:facts"  # hash: id -> blob, what its answer cites
+    previews = (
+        f"{_tag}:previews"  # hash: job of an answer -> "1" where it would cite other words now, "0", or "" unknown
+    )
     to_tell = f"{_tag}:to_tell"  # list: notices that are still to be given, the oldest first
     telling = f"{_tag}:telling"  # string: a worker is giving one now
     lock = f"{_tag}:lock"  # string: the worker that looks at them now

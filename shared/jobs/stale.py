@@ -11,7 +11,7 @@ from redis import Redis
 
 from shared.connections.clock import ServerClock
 from shared.jobs.codec import text
-from shared.jobs.keys import JobKeys, changed_documents, corpus_checks, late_answers, stale_answers
+from shared.jobs.keys import JobKeys, StandingKeys, changed_documents, corpus_checks, late_answers, stale_answers
 from shared.jobs.scripts import Scripts
 from shared.models.stale import StaleMark
 from shared.settings import Settings
@@ -94,6 +94,23 @@ class StaleAnswers:
         """How many there were of each tenant."""
         found: Any = self._client.mget([corpus_checks(tenant) for tenant in tenants]) if tenants else []
         return {tenant: int(count or 0) for tenant, count in zip(tenants, found, strict=True)}
+
+    def note_preview(self, job_id: str, differs: bool | None) -> None:
+        """Remember whether the answer of a standing question would cite other words now; None: nobody can tell."""
+        with self._client.pipeline(transaction=False) as pipe:
+            pipe.hset(StandingKeys.previews, job_id, "" if differs is None else str(int(differs)))
+            pipe.expire(StandingKeys.previews, self._settings.jobs.ttl_s)
+            pipe.execute()
+
+    def previews(self, job_ids: Sequence[str]) -> dict[str, bool | None]:
+        """Of these answers, as far as they were looked at."""
+        found: Any = self._client.hmget(StandingKeys.previews, job_ids) if job_ids else []
+        said = {job_id: text(one) for job_id, one in zip(job_ids, found, strict=True) if one is not None}
+        return {job_id: one == "1" if one else None for job_id, one in said.items()}
+
+    def forget_preview(self, job_id: str) -> None:
+        """A newer answer stands in its place."""
+        self._client.hdel(StandingKeys.previews, job_id)
 
     def note_late(self, tenant: str, job_ids: Iterable[str]) -> None:
         """Remember jobs that may have searched before documents changed, and end behind the check."""

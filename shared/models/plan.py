@@ -95,6 +95,20 @@ class Node(Model):
     shard: Shard | None = Field(default=None, description="set: the leaf reads this slice of the corpus")
     gap: Gap | None = None
 
+    @property
+    def unbound(self) -> Node:
+        """The node as it was planned, before what it waited for was written in."""
+        if self.asked is None:
+            return self
+        planned: dict[str, object] = {
+            "query": self.asked,
+            "asked": None,
+            "bound_by": None,
+            "written": {},
+            "variants": (),
+        }
+        return self.model_copy(update=planned)
+
 
 def node_order(node_id: str) -> tuple[int, ...]:
     """The sort key of a node id, in the tree's order: "0.2" before "0.10"."""

@@ -15,6 +15,7 @@ class StaleBy(StrEnum):
     CHANGED = "changed"  # a passage that a leaf has kept is not in it any more, or a new one of it would be kept
     GONE = "gone"
     NEW = "new"  # it was not among what the leaf has kept, and would be now
+    MOVED = "moved"  # it has not changed, and is found now where it was not, or at another place
 
 
 class StaleMark(Model):

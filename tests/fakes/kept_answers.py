@@ -10,17 +10,12 @@ from shared.jobs import JobStore, new_id
 from shared.jobs.stale import StaleAnswers
 from shared.models import (
     Answer,
-    Citation,
     DocumentStatus,
     Facet,
     JobRequest,
     LeafResult,
-    LeafStatus,
-    MergedHit,
-    MergedPool,
     Node,
     RawDocument,
-    Summary,
 )
 from shared.models.stale import StaleCheck, StaleMark
 from shared.providers.rerankers import reranker
@@ -29,11 +24,13 @@ from shared.store import TenantStores
 from tests.fakes.stores import StoreInPlace
 from tests.fakes.walked_jobs import WalkedJob, route
 from workers.index import Indexer
-from workers.leaf_outcome import floor_of
-from workers.search.leaf import leaf_query, leaf_result_limit, run_rerank_stages, run_search_stages
+from workers.leaf_outcome import leaf_result
+from workers.merge.aggregators import SIMPLE
+from workers.merge.answer import aggregated, findings, merged
+from workers.question_search import leaf_search
+from workers.search.leaf import leaf_query
 from workers.search.resources import SearchResources
 from workers.search.state import Tools
-from workers.shown_hits import shown_hits
 from workers.staleness.check import StalenessCheck
 
 
@@ -88,31 +85,21 @@ class KeptAnswers:
         return walked
 
     def leaf(self, request: JobRequest, node: Node) -> LeafResult:
-        query, limits = leaf_query(request, node, self.settings), self.settings.multi_query
         tools = Tools(settings=self.settings, reranker=reranker(self.settings))
-        found = run_rerank_stages(query, run_search_stages(query, self.resources, None, 10.0), tools)
-        return LeafResult(
-            node_id=node.id, status=LeafStatus.DONE, candidates=found.candidates, reranker=found.reranked_by,
-            hits=shown_hits(found.hits, leaf_result_limit(node, limits, limits.max_total_results)),
-            floor=floor_of(found, limits.candidates_per_query),
-        )  # fmt: skip
+        found = leaf_search(self.resources, tools)(leaf_query(request, node, self.settings))
+        return leaf_result(request, node, found, self.settings)
 
     def end(self, walked: WalkedJob) -> str:
-        leaves, job = tuple(self.jobs.results(walked.id).values()), walked.job
+        job, nodes, leaves = walked.job, self.jobs.nodes(walked.id), self.jobs.results(walked.id)
+        pool = merged(job.request, self.settings, nodes, leaves)
         self.jobs.start_merging(walked.id, "worker")
-        self.jobs.start_summarising(walked.id, MergedPool())
-        cited = [hit for leaf in leaves for hit in leaf.hits[:2]]
-        citations = tuple(
-            Citation(number=n, chunk_id=hit.chunk_id, doc_id=hit.doc_id, path=hit.path, title=hit.title, quote=hit.text)
-            for n, hit in enumerate(cited, 1)
-        )
-        results = tuple(
-            MergedHit(**{**dict(hit), "vector": ()}) for hit in {hit.chunk_id: hit for hit in cited}.values()
-        )
+        self.jobs.start_summarising(walked.id, pool)
+        question, routed = job.request.question, self.jobs.routed(walked.id)
+        found = findings(question, pool, nodes, tuple(leaves.values()), routed, self.settings)
+        _, made = aggregated(found, job.aggregator or SIMPLE, self.settings, self.jobs.clock.now())
         answer = Answer(
-            job_id=walked.id, question=job.request.question, state="done", coverage="all", leaves=leaves,
-            results=results, tree=tuple(self.jobs.nodes(walked.id).values()),
-            summary=Summary(text="cited", citations=citations),
+            job_id=walked.id, question=question, state="done", coverage="all", leaves=tuple(leaves.values()),
+            results=pool.hits, tree=tuple(nodes.values()), summary=made.summary,
         )  # fmt: skip
         assert self.jobs.finish(job, answer)
         return walked.id

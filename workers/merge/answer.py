@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TypeVar
 
@@ -17,6 +18,7 @@ from shared.models import (
     Answer,
     Facet,
     Hit,
+    JobRequest,
     LeafResult,
     LeafStatus,
     MergedHit,
@@ -30,8 +32,10 @@ from shared.models.enumeration import ListTable
 from shared.models.gaps import SearchedGap
 from shared.models.hits import Folds
 from shared.models.plan import node_order
+from shared.models.route import Routed
 from shared.providers.llm.client import LLM
 from shared.providers.verifiers import Verifier
+from shared.settings import Settings
 from shared.tasks.task_run import TaskRun
 from workers.merge import tree
 from workers.merge.aggregators import SIMPLE, Aggregated, Findings, aggregate, all_known
@@ -53,10 +57,13 @@ NO_RETRIEVAL = "no retrieval needed"
 
 
 def merged(
-    run: TaskRun, nodes: Mapping[str, Node], results: Mapping[str, LeafResult], known: Folds | None = None
+    request: JobRequest,
+    settings: Settings,
+    nodes: Mapping[str, Node],
+    results: Mapping[str, LeafResult],
+    known: Folds | None = None,
 ) -> MergedPool:
-    """One list of what the leaves that answered have recorded. `known`: the near-duplicates of a record."""
-    settings, request = run.settings, run.job.request
+    """One list of what the leaves that answered have recorded. `known`: the near-duplicates of a record. Pure."""
     done = [leaf for leaf in results.values() if leaf.status is LeafStatus.DONE]
     shares = [leaf_kind_share(request, nodes[leaf.node_id], settings) for leaf in done if leaf.node_id in nodes]
     cap = request.top_n or settings.multi_query.max_total_results
@@ -72,53 +79,65 @@ def run_aggregator(  # noqa: PLR0913 - what an answer is made of
     table: ListTable | None = None,
     verifier: Verifier | None = None,
 ) -> tuple[str, Aggregated]:
-    """The aggregator's name and the answer it made, what its sentences rest on, what is wrong with its sources."""
-    name, made = _made(run, pool, leaves, llm=llm, table=table, verifier=verifier)
-    held = with_support(made, pool.hits)
-    today = datetime.fromtimestamp(run.jobs.clock.now(), UTC).date().isoformat()
-    summary = with_verdicts(held.summary, pool.hits, run.job.request.question, today)
-    return name, held.model_copy(update={"summary": summary})
-
-
-def _made(  # noqa: PLR0913 - as run_aggregator
-    run: TaskRun,
-    pool: MergedPool,
-    leaves: Sequence[LeafResult],
-    *,
-    llm: LLM | None,
-    table: ListTable | None,
-    verifier: Verifier | None,
-) -> tuple[str, Aggregated]:
-    """What the aggregator made; "nothing found" where that is the verdict of all `leaves`.
-
-    Where the question is about an identifier that nothing names, the answer says so, and not what others say of others.
-    """
-    job = run.job
-    question, name, settings = job.request.question, job.aggregator or SIMPLE, run.settings
-    if verdict(leaves) and of_symbol(question, pool.hits) is None:
-        return name, Aggregated(summary=nothing_found(question))
-    if table is None and (lost := unnamed_subject(question, pool.hits)):
-        return name, Aggregated(summary=_no_document_names(question, lost))
-    root = Node(id=ROOT_ID, level=0, facet=Facet.CORE, query=question, kind=NodeKind.BRANCH)
-    found = Findings(
-        question=question,
-        pool=pool,
-        nodes={root.id: root, **run.jobs.nodes(job.id)},
-        leaves=leaves,
-        routed=run.jobs.routed(job.id) or route_by_rules(question),
+    """The aggregator's name and the answer that it made of a job's findings."""
+    job, settings = run.job, run.settings
+    question, nodes = job.request.question, run.jobs.nodes(job.id)
+    found = replace(
+        findings(question, pool, nodes, leaves, run.jobs.routed(job.id), settings),
         table=table,
         llm=llm,
         timeout_s=job.remaining(WRITE_S),
-        prompt_tokens=settings.llm_prompt_tokens,
-        sources_tokens=int(settings.llm_prompt_tokens * settings.llm_sources_share),
-        mark_unsupported=settings.summary.unsupported == "mark",
         verifier=verifier,
         verifier_limit=settings.verifier.most,
         verifier_s=settings.verifier.timeout_s,
     )
+    return aggregated(found, job.aggregator or SIMPLE, settings, run.jobs.clock.now())
+
+
+def findings(  # noqa: PLR0913, PLR0917 - what an answer is made of
+    question: str,
+    pool: MergedPool,
+    nodes: Mapping[str, Node],
+    leaves: Sequence[LeafResult],
+    routed: Routed | None,
+    settings: Settings,
+) -> Findings:
+    """What an aggregator gets, without any server. Pure."""
+    root = Node(id=ROOT_ID, level=0, facet=Facet.CORE, query=question, kind=NodeKind.BRANCH)
+    return Findings(
+        question=question,
+        pool=pool,
+        nodes={root.id: root, **nodes},
+        leaves=leaves,
+        routed=routed or route_by_rules(question),
+        prompt_tokens=settings.llm_prompt_tokens,
+        sources_tokens=int(settings.llm_prompt_tokens * settings.llm_sources_share),
+        mark_unsupported=settings.summary.unsupported == "mark",
+    )
+
+
+def aggregated(found: Findings, name: str, settings: Settings, now: float) -> tuple[str, Aggregated]:
+    """The answer by an aggregator, what its sentences rest on, what is wrong with its sources. `now`: Unix seconds."""
+    name, made = _made(found, name, settings)
+    held = with_support(made, found.pool.hits)
+    today = datetime.fromtimestamp(now, UTC).date().isoformat()
+    summary = with_verdicts(held.summary, found.pool.hits, found.question, today)
+    return name, held.model_copy(update={"summary": summary})
+
+
+def _made(found: Findings, name: str, settings: Settings) -> tuple[str, Aggregated]:
+    """What the aggregator made; "nothing found" where that is the verdict of all leaves.
+
+    Where the question is about an identifier that nothing names, the answer says so, and not what others say of others.
+    """
+    question, hits = found.question, found.pool.hits
+    if verdict(found.leaves) and of_symbol(question, hits) is None:
+        return name, Aggregated(summary=nothing_found(question))
+    if found.table is None and (lost := unnamed_subject(question, hits)):
+        return name, Aggregated(summary=_no_document_names(question, lost))
     given = settings.aggregators.model_dump().get(name, {})
     name, made = aggregate(name, found, given, all_known())
-    return name, made if table is not None else _with_unnamed(made, question, pool.hits)
+    return name, made if found.table is not None else _with_unnamed(made, question, hits)
 
 
 def _with_unnamed(made: Aggregated, question: str, hits: Sequence[MergedHit]) -> Aggregated:

@@ -38,7 +38,7 @@ def early_answer(run: TaskRun) -> Answer:
         leaves = [_open(leaf, states) if leaf.node_id in unended else leaf for leaf in leaves]
     if not any(leaf.status is LeafStatus.DONE for leaf in leaves):
         raise RamifyError(f"job {job.id} is {job.state}, and none of its {len(leaves)} leaves has answered")
-    pool = _pool(jobs, job.id) or merged(run, nodes, results)
+    pool = _pool(jobs, job.id) or merged(job.request, run.settings, nodes, results)
     table = merge_rows(Tables(jobs.client, jobs.settings), job.id, nodes, jobs.settings.enumeration, keep=False)
     name, made = run_aggregator(run, pool, leaves, llm=None, table=table)
     answer = build_answer(run, pool, made, leaves, job.state)

@@ -51,7 +51,7 @@ def merge_tree(run: TaskRun) -> None:
     if run.message.force:
         record_searched(run)
     nodes, results, before = jobs.nodes(job.id), jobs.results(job.id), recorded_answer(run)
-    pool = merged(run, nodes, results, before.folds if before else None)
+    pool = merged(job.request, run.settings, nodes, results, before.folds if before else None)
     if before is None and _search_again(run, nodes, results, pool):
         return
     if not jobs.start_merging(job.id, run.claimant, force=run.message.force):
@@ -144,7 +144,8 @@ def _merged_anew(run: TaskRun) -> MergedPool:
     """The pool was lost after it had been reranked: what the leaves have recorded is still there."""
     note_reason(Degradation.RERANK_UNAVAILABLE)
     run.annotate(warnings=["The merged results were lost and are merged anew, in the order of the leaves' own scores."])
-    return merged(run, run.jobs.nodes(run.job.id), run.jobs.results(run.job.id))
+    job, jobs = run.job, run.jobs
+    return merged(job.request, run.settings, jobs.nodes(job.id), jobs.results(job.id))
 
 
 def _wants_llm(run: TaskRun) -> bool:

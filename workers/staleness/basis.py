@@ -42,7 +42,8 @@ class LeafBasis:
     """A leaf as it was recorded: its query, the chunks that it has kept, best first, and how many it may keep.
 
     `floor`: of each arm the score of the last candidate; an arm that found fewer than it might has none.
-    `listed`: it reads a slice of the corpus for a list, so that any document may be of it.
+    `listed`: it reads a slice of the corpus for a list, so that any document may be of it. `whole`: all that it kept
+    is known, and not only what the answer shows of it.
     """
 
     node_id: str
@@ -52,6 +53,7 @@ class LeafBasis:
     per_kind: float
     floor: Mapping[str, float]
     listed: bool = False
+    whole: bool = True
 
 
 @dataclass(frozen=True)
@@ -156,6 +158,7 @@ def _leaf(
         per_kind=leaf_kind_share(request, node, settings),
         floor=leaf.floor if done else {},
         listed=node.shard is not None,
+        whole=bool(leaf.hits) or not leaf.candidates,
     )
 
 

@@ -27,9 +27,12 @@ from shared.store import ChunkStore
 from shared.store.schema import DOCUMENT, READ_BATCH, equals, of_documents, sliced
 from workers.search.resources import SearchResources
 from workers.staleness.basis import AnswerBases, AnswerBasis, LeafBasis
-from workers.staleness.entering import EnteringChunks, NewChunks
+from workers.staleness.entering import EnteringChunks, Moved, NewChunks, OwnLeaf
+from workers.staleness.preview import AnswerPreviews
 
 log = logging.getLogger("ramify.staleness")
+#: Standing questions that are searched and then looked at as a whole, one lot after the other.
+_WATCHED_AT_ONCE = 16
 _FIELDS = ("doc_id", "path", "title", "namespace")
 
 
@@ -74,6 +77,7 @@ class StalenessCheck:
         self._resources, self._jobs, self._settings = resources, jobs, resources.settings
         self._answers = StaleAnswers(jobs.client, self._settings, jobs.clock)
         self._bases = AnswerBases(jobs.client, self._settings)
+        self._preview = AnswerPreviews(resources, jobs)
         self._lock = Lock()
 
     def run(self, tenant: str, outcomes: Sequence[DocumentOutcome], since: float | None = None) -> StaleCheck:
@@ -151,35 +155,68 @@ class StalenessCheck:
         store = self._resources.store(tenant)
         now = stored_now(store, changed)
         paths = {**{doc_id: change.path for doc_id, change in changed.items()}, **now.paths}
-        touched = _Touched(self._jobs.clock.now())
+        known = self._answers.marks(self._answers.of_tenant(tenant, self._settings.staleness.most_answers))
+        touched = _Touched(self._jobs.clock.now(), known)
         for basis in bases:
             touched.add_lost(basis, changed.keys(), now)
-        unchecked = self._add_entering(tenant, bases, NewOf(now, changed, ends_at), touched)
+        unchecked = self._add_moved(tenant, bases, NewOf(now, changed, ends_at), touched)
         marked, cleared = self._write(tenant, bases, paths, touched, unchecked)
         return StaleCheck(answers=marked, fresh=cleared, checked=len(bases), unchecked=tuple(sorted(unchecked)))
 
-    def _add_entering(self, tenant: str, bases: Sequence[AnswerBasis], new: NewOf, touched: _Touched) -> frozenset[str]:
-        """Add what chunks that are stored now would change; returns the answers that there was no time for."""
-        ready, now = self._resources.tools(tenant), new.now
-        if ready is None or not now.paths:
+    def _add_moved(self, tenant: str, bases: Sequence[AnswerBasis], new: NewOf, touched: _Touched) -> frozenset[str]:
+        """Add what leaves would find otherwise now; returns the answers that there was no time for."""
+        ready, standing = self._resources.tools(tenant), self._standing_answers()
+        if ready is None:
             return frozenset()
-        leaves = {
-            id(leaf): (basis, leaf)
-            for basis in bases
-            for leaf in basis.leaves
-            if not leaf.listed and basis.namespace in now.namespaces.values()
-        }
         tools = replace(ready[1], index_version=ready[0].index_version)
-        chunks = NewChunks.of({doc_id: new.changed[doc_id].fresh for doc_id in now.paths})
-        scored = EnteringChunks(self._resources, tools, chunks, new.ends_at)
+        chunks = NewChunks.of({doc_id: new.changed[doc_id].fresh for doc_id in new.now.paths})
+        scored, written = EnteringChunks(self._resources, tools, chunks, new.ends_at), {*new.now.namespaces.values()}
+        watched = [basis for basis in bases if basis.job_id in standing]
+        others = [
+            one
+            for one in bases
+            if one.job_id not in standing and (one.namespace in written or one.job_id in touched.known)
+        ]
+        unseen = list[str]()
         try:
-            standing = self._standing_answers()
-            searched = frozenset(key for key, (basis, _) in leaves.items() if basis.job_id in standing)
-            for leaf, ranks in scored.of([leaf for _, leaf in leaves.values()], searched):
-                touched.add_entering(leaves[id(leaf)][0], leaf, ranks)
+            for some in [*sliced(watched, _WATCHED_AT_ONCE), others]:
+                self._score(some, scored, touched, always=some is not others)
+                if some is not others:
+                    unseen += self._look_ahead(some, scored, touched)
         except RamifyError as error:
             log.warning("new chunks could not be scored against kept answers: %s", error)
-        return frozenset(leaves[id(leaf)][0].job_id for leaf in scored.left)
+        return frozenset((*unseen, *scored.left))
+
+    @staticmethod
+    def _score(bases: Sequence[AnswerBasis], scored: EnteringChunks, touched: _Touched, *, always: bool) -> None:
+        """Add what the leaves of these answers would find otherwise now."""
+        own = {basis.job_id: basis for basis in bases}
+        leaves = [
+            OwnLeaf(basis.job_id, leaf, always or touched.had_moved(basis, leaf))
+            for basis in bases
+            for leaf in basis.leaves
+            if not leaf.listed
+        ]
+        for one, moved in scored.of(leaves):
+            touched.add_moved(own[one.job_id], one.leaf, moved)
+        touched.searched |= scored.searched
+
+    def _look_ahead(self, bases: Sequence[AnswerBasis], scored: EnteringChunks, touched: _Touched) -> list[str]:
+        """Note of standing questions whether their touched answers would cite other words now.
+
+        Returns those that there was no time for.
+        """
+        unseen = list[str]()
+        for basis in bases:
+            if scored.search is None or basis.job_id in scored.left:
+                continue
+            if basis.job_id not in touched.found:
+                self._answers.note_preview(basis.job_id, differs=False)
+            elif scored.in_time:
+                self._answers.note_preview(basis.job_id, self._preview.differs(basis.job_id, scored.search))
+            else:
+                unseen.append(basis.job_id)
+        return unseen
 
     def _standing_answers(self) -> frozenset[str]:
         """The answers of standing questions: somebody waits to be told, so they are looked at more closely."""
@@ -201,13 +238,16 @@ class StalenessCheck:
         unchecked: frozenset[str],
     ) -> tuple[int, int]:
         """Mark, and unmark what was marked by these documents and is not touched by them any more."""
-        known = self._answers.marks(self._answers.of_tenant(tenant, self._settings.staleness.most_answers))
         changes = dict[str, tuple[list[StaleMark], list[str]]]()
         for basis in bases:
-            before = {mark.doc_id: mark for mark in known.get(basis.job_id, ())}
+            before = {mark.doc_id: mark for mark in touched.known.get(basis.job_id, ())}
             marks = touched.marks(basis, paths, before)
             still = before if basis.job_id in unchecked else {one.doc_id for one in marks}
-            cleared = [doc_id for doc_id in before if doc_id in paths and doc_id not in still]
+            cleared = [
+                doc_id
+                for doc_id, mark in before.items()
+                if doc_id not in still and (doc_id in paths or touched.has_seen(basis, mark))
+            ]
             if marks or cleared:
                 changes[basis.job_id] = marks, cleared
         done = self._answers.mark(tenant, changes)
@@ -216,12 +256,15 @@ class StalenessCheck:
 
 @dataclass
 class _Touched:
-    """What was found: answer -> document -> what became of it, and the leaves that it touches with its rank there."""
+    """Answer -> document -> what became of it and the leaves that it touches, with its rank; `known`: marks so far."""
 
     at: float
+    known: Mapping[str, Sequence[StaleMark]]
     found: defaultdict[str, dict[str, tuple[StaleBy, dict[str, int]]]] = field(
         default_factory=lambda: defaultdict(dict)
     )
+    #: Answer and leaf, of those that were searched again.
+    searched: set[tuple[str, str]] = field(default_factory=set)
 
     def _add(self, basis: AnswerBasis, doc_id: str, by: StaleBy, leaf: LeafBasis, rank: int = 1) -> None:
         leaves = self.found[basis.job_id].setdefault(doc_id, (by, {}))[1]
@@ -243,10 +286,20 @@ class _Touched:
             if now.namespaces.get(doc_id, basis.namespace) == basis.namespace:
                 self._add(basis, doc_id, StaleBy.CHANGED if doc_id in now.paths else StaleBy.GONE, leaf)
 
-    def add_entering(self, basis: AnswerBasis, leaf: LeafBasis, ranks: Mapping[str, int]) -> None:
-        """Leaves that would keep a passage of these documents, at these ranks, which they have not kept."""
-        for doc_id, rank in ranks.items():
-            self._add(basis, doc_id, StaleBy.CHANGED if doc_id in basis.paths else StaleBy.NEW, leaf, rank)
+    def add_moved(self, basis: AnswerBasis, leaf: LeafBasis, moved: Mapping[str, Moved]) -> None:
+        """Leaves that would keep passages of these documents which they have not kept, or at other places."""
+        for doc_id, one in moved.items():
+            new = StaleBy.CHANGED if doc_id in basis.paths else StaleBy.NEW
+            self._add(basis, doc_id, new if one.is_new else StaleBy.MOVED, leaf, one.rank)
+
+    def had_moved(self, basis: AnswerBasis, leaf: LeafBasis) -> bool:
+        """Whether a leaf is marked by a document that had only moved: it may be where it was again."""
+        marks = self.known.get(basis.job_id, ())
+        return any(mark.by is StaleBy.MOVED and leaf.node_id in mark.leaves for mark in marks)
+
+    def has_seen(self, basis: AnswerBasis, mark: StaleMark) -> bool:
+        """Whether all leaves that a document which had only moved touched were searched again."""
+        return mark.by is StaleBy.MOVED and all((basis.job_id, name) in self.searched for name in mark.leaves)
 
     def marks(self, basis: AnswerBasis, paths: Mapping[str, str], before: Mapping[str, StaleMark]) -> list[StaleMark]:
         """An answer's marks; one that stood there keeps its time."""

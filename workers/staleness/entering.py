@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import NamedTuple
 
 from qdrant_client import models
 
 from shared.errors import RamifyError
 from shared.models import Hit
-from shared.providers.http_deadline import until
 from shared.settings import stages as s
 from shared.settings.strategies import Strategy, split
 from shared.store.schema import of_chunks, of_documents, sliced
+from workers.question_search import Search, leaf_search
 from workers.search.engine import run
-from workers.search.leaf import run_rerank_stages, run_search_stages
 from workers.search.resources import SearchResources
 from workers.search.stages.fusion import boosted
 from workers.search.state import SearchArm, SearchState, Tools
@@ -29,8 +30,9 @@ _FEW = 200
 #: Leaves whose requests go to the store in one call.
 _AT_ONCE = 64
 _LEAF_S = 10.0
+#: Searches whose results are kept during a check: standing questions are looked at as a whole next.
+_REMEMBERED = 256
 _ARMS = {"lexical", "dense", "trigram"}
-_REACHES_ON = {"hops", "edges", "neighbours", "hierarchy"}
 
 
 @dataclass(frozen=True)
@@ -59,39 +61,69 @@ class NewChunks:
         return models.Filter(should=[*named, *([of_documents(sorted(self.whole))] if self.whole else [])])
 
 
+class Moved(NamedTuple):
+    """A document by whose passages a leaf is touched: their best place there, and whether one of them is new.
+
+    One that is not new is found otherwise than it was: over a name in a new one, or since words weigh otherwise now.
+    """
+
+    rank: int
+    is_new: bool
+
+
+class OwnLeaf(NamedTuple):
+    """A leaf of an answer. `always`: it is searched again even where no new chunk is near its query."""
+
+    job_id: str
+    leaf: LeafBasis
+    always: bool = False
+
+
 class EnteringChunks:
     """Scores what is new against leaves. Nothing of it is kept, and no rerank model is asked."""
 
     def __init__(self, resources: SearchResources, tools: Tools, new: NewChunks, ends_at: float) -> None:
         """`ends_at`: by time.monotonic(), what is not looked at by then is left."""
-        self._resources, self._tools, self._new, self._ends_at = resources, tools, new, ends_at
+        self._tools, self._new, self._ends_at = tools, new, ends_at
         self._only = new.condition()
-        self._reranker = resources.reranker() if not resources.settings.rerank.traits.asks_model else None
-        #: Leaves that there was no time for.
-        self.left = list[LeafBasis]()
+        asks_model = resources.settings.rerank.traits.asks_model
+        self._reranker = None if asks_model else resources.reranker()
+        #: What a leaf would find now; None where a model would have to be asked.
+        self.search: Search | None = None
+        if self._reranker is not None:
+            search = leaf_search(resources, replace(tools, reranker=self._reranker, timeout_s=_LEAF_S))
+            self.search = lru_cache(_REMEMBERED)(search)
+        #: Answers that there was no time for.
+        self.left = set[str]()
+        #: Answer and leaf, of those that were searched again.
+        self.searched = set[tuple[str, str]]()
 
-    def of(
-        self, leaves: Sequence[LeafBasis], searched: Collection[int] = ()
-    ) -> Iterator[tuple[LeafBasis, dict[str, int]]]:
-        """The leaves that would keep a chunk which they did not, with the documents of these chunks and their ranks.
+    @property
+    def in_time(self) -> bool:
+        """Whether there is time to look at more."""
+        return time.monotonic() < self._ends_at
 
-        Where a model reranks, which is not asked here: those whose candidates such a chunk would be among, as rank 1.
-        `searched`: by `id`, leaves that are searched again even where no new chunk is near their query, if their
-        strategy reaches passages over others.
+    def of(self, leaves: Sequence[OwnLeaf]) -> Iterator[tuple[OwnLeaf, dict[str, Moved]]]:
+        """The leaves that would keep other passages than they did, with the documents of these.
+
+        Where a model reranks, which is not asked here: those whose candidates a new chunk would be among, as rank 1.
         """
         for some in sliced(leaves, _AT_ONCE):
-            for leaf, near in zip(some, self._near(some), strict=True):
-                if not near and not (id(leaf) in searched and self._reranker is not None and self._reaches_on(leaf)):
+            for one, near in zip(some, self._near([one.leaf for one in some]), strict=True):
+                if not near and not (one.always and self.search is not None):
                     continue
-                if time.monotonic() >= self._ends_at:
-                    self.left.append(leaf)
-                    continue
-                if found := self._kept(leaf) if self._reranker is not None else dict.fromkeys(near, 1):
-                    yield leaf, found
+                if not self.in_time:
+                    self.left.add(one.job_id)
+                elif self.search is None:
+                    yield one, dict.fromkeys(near, Moved(1, is_new=True))
+                else:
+                    self.searched.add((one.job_id, one.leaf.node_id))
+                    if found := moved_in(one.leaf, self.search(one.leaf.query).hits, self._new):
+                        yield one, found
 
     def _near(self, leaves: Sequence[LeafBasis]) -> list[frozenset[str]]:
         """Of each leaf the documents that have a chunk which one of its arms would rank among its candidates."""
-        if self._only is None or time.monotonic() >= self._ends_at:
+        if not self._new.documents or self._only is None or not self.in_time:
             return [self._new.documents] * len(leaves)
         arms = [list(self._arms(leaf)) for leaf in leaves]
         requests = [self._narrowed(arm.request) for own in arms for arm in own]
@@ -100,10 +132,6 @@ class EnteringChunks:
             frozenset(hit.doc_id for arm in own for hit in boosted(next(found), arm) if _is_near(leaf, arm, hit))
             for leaf, own in zip(leaves, arms, strict=True)
         ]
-
-    def _reaches_on(self, leaf: LeafBasis) -> bool:
-        """Whether its strategy finds passages over the names, links or places of others."""
-        return any(stage.stage in _REACHES_ON for stage in self._tools.settings.stages_of(leaf.query.strategy))
 
     def _arms(self, leaf: LeafBasis) -> Iterator[SearchArm]:
         """Those of its strategy, for each of its wordings; keywords where that has none before its first search."""
@@ -122,26 +150,31 @@ class EnteringChunks:
             update={"filter": models.Filter(must=[*given, *([self._only] if self._only else [])]), "with_vector": False}
         )
 
-    def _kept(self, leaf: LeafBasis) -> dict[str, int]:
-        """Documents of the chunks that the leaf would keep now, and has not, with the best place of each."""
-        found = dict[str, int]()
-        for rank, hit in enumerate(found_now(leaf, self._resources, self._tools), 1):
-            if self._new.holds(hit) and hit.chunk_id not in leaf.chunks:
-                found.setdefault(hit.doc_id, rank)
-        return found
+
+def moved_in(leaf: LeafBasis, found: Sequence[Hit], new: NewChunks) -> dict[str, Moved]:
+    """Documents of the passages that a leaf would keep now and has not, and of the first that stands elsewhere. Pure.
+
+    Where only what the answer shows of a leaf is known, new passages alone count.
+    """
+    hits, moved = shown_hits(found, leaf.most, leaf.per_kind), dict[str, Moved]()
+    for rank, hit in enumerate(hits, 1):
+        is_new = new.holds(hit)
+        if hit.chunk_id not in leaf.chunks and (is_new or leaf.whole):
+            before = moved.get(hit.doc_id, Moved(rank, is_new))
+            moved[hit.doc_id] = Moved(before.rank, before.is_new or is_new)
+    if leaf.whole:
+        stayed = {hit.chunk_id: Moved(rank, is_new=False) for rank, hit in enumerate(hits, 1)}
+        was = [chunk_id for chunk_id in leaf.chunks if chunk_id in stayed]
+        now = [chunk_id for chunk_id in stayed if chunk_id in leaf.chunks]
+        first = next((one for one, other in zip(now, was, strict=True) if one != other), None)
+        if first is not None:
+            moved.setdefault(leaf.chunks[first].doc_id, stayed[first])
+    return moved
 
 
 def _is_near(leaf: LeafBasis, arm: SearchArm, hit: Hit) -> bool:
     floor = leaf.floor.get(arm.name.partition("#")[0], 0.0)
     return hit.chunk_id not in leaf.chunks and hit.score >= _DRIFT * floor
-
-
-def found_now(leaf: LeafBasis, resources: SearchResources, tools: Tools) -> tuple[Hit, ...]:
-    """What the leaf would keep now, by the search and the rerank of its strategy. Raises: what these raise."""
-    with until(time.monotonic() + _LEAF_S):
-        found = run_search_stages(leaf.query, resources, None, _LEAF_S)
-        after = run_rerank_stages(leaf.query, found, replace(tools, reranker=resources.reranker(), timeout_s=_LEAF_S))
-    return shown_hits(after.hits, leaf.most, leaf.per_kind)
 
 
 def _arm_stages(stages: Strategy) -> Strategy:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.standing.facts import changed, facts_of
 from orchestrator.standing.rules import StandingStep, StandingView, lot, next_step, wait_after
+from shared.cited_facts import changed, facts_of
 from shared.models import Answer, Citation, JobRequest, Summary
 from shared.models.stale import StaleBy, StaleMark
 from shared.models.standing import CitedFact, RunKind, StandingQuestion, StandingState
@@ -40,6 +40,12 @@ def test_a_change_starts_a_refresh_only_where_it_is_among_the_first_passages() -
     assert step(ANSWERED, marks=(mark(5),)).start is RunKind.REFRESH
     assert step(ANSWERED, marks=(mark(6),)).start is None
     assert step(ANSWERED).start is None
+
+
+def test_where_it_was_looked_ahead_that_decides_and_no_rank() -> None:
+    assert step(ANSWERED, marks=(mark(1),), differs=False).start is None
+    assert step(ANSWERED, marks=(mark(1),), checks=5, differs=False, sample=1.0).start is RunKind.SAMPLE
+    assert step(ANSWERED, marks=(mark(9),), differs=True).start is RunKind.REFRESH
 
 
 def test_a_change_that_touches_nothing_is_counted_and_sampled() -> None:

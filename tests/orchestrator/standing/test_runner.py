@@ -97,13 +97,48 @@ def test_it_is_answered_once_and_told_of_when_what_it_cites_changes(standing: St
     assert standing.kept.jobs.client.zrange(WebhookKeys.ended, 0, -1) is not None
 
 
-def test_a_change_that_leaves_the_cited_facts_is_run_and_not_told_of(standing: Standing) -> None:
+def test_a_change_that_leaves_the_cited_facts_takes_no_job(standing: Standing) -> None:
     one = standing.client.watch(QUESTION)
     standing.look()
     standing.kept.put(pump=f"---\ntags: [x]\ntitle: Pumps\n---\n\n{PUMP}")
     standing.look()
     state = standing.state(one.id)
-    assert (state.runs, state.notices) == ({"first": 1, "refresh": 1}, 0)
+    assert (state.runs, state.notices, state.changes) == ({"first": 1}, 0, 1)
+    assert standing.kept.stale_by(state.answer or "") == {"pump": "changed"}
+    standing.kept.put(pump=NEWER)
+    standing.look()
+    assert standing.state(one.id).notices == 1
+    assert standing.kept.jobs.client.hlen(StandingKeys.previews) == 0, "a newer answer stands in its place"
+
+
+@pytest.mark.parametrize(
+    ("question", "film", "director", "told"),
+    [
+        (
+            "Where was the director of The Quiet Harbour born?",
+            "# The Quiet Harbour\n\nThe Quiet Harbour is a film of 1951, directed by Ann Marsh.\n",
+            "# Ann Marsh\n\nAnn Marsh was born in Hull and lived in Leeds.\n",
+            "Hull",
+        ),
+        (
+            "《静港》的导演出生在哪里？",
+            "# 静港\n\n《静港》是1951年的电影，由安玛传执导。\n",
+            "# 安玛传\n\n安玛传出生于赫尔，后来住在利兹。\n",
+            "赫尔",
+        ),
+    ],
+)
+def test_a_passage_that_only_a_name_leads_to_is_told_of(
+    standing: Standing, question: str, film: str, director: str, told: str
+) -> None:
+    standing.kept.put(film=film)
+    one = standing.client.watch(question)
+    standing.look()
+    standing.kept.put(director=director, cats="# Cats\n\nCats sleep all day.\n")
+    standing.look()
+    (notice,) = standing.client.standing.notices(one.id)
+    assert any(told in fact.text for fact in notice.new)
+    assert standing.state(one.id).runs == {"first": 1, "refresh": 1}
 
 
 def test_what_the_rule_misses_is_measured_by_samples(client: redis.Redis, settings: Settings, app: Celery) -> None:
@@ -115,6 +150,7 @@ def test_what_the_rule_misses_is_measured_by_samples(client: redis.Redis, settin
     made.look()
     assert (made.state(one.id).samples, made.state(one.id).missed) == (1, 0)
     made.kept.put(second="# Pump P-100 again\n\nAbout the pump: it delivers water.\n")
+    made.kept.stale.note_preview(made.state(one.id).answer or "", differs=False)
     made.look()
     found = made.client.standing.get(one.id)
     assert (found.state.runs["sample"], found.state.missed, found.miss_rate, found.state.notices) == (2, 1, 0.5, 1)

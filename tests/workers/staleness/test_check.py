@@ -9,12 +9,16 @@ import pytest
 import redis
 
 from shared.jobs.keys import JobKeys, StandingKeys, changed_documents, late_answers, stale_answers
-from shared.models import Hit
+from shared.models import Filters, Hit
+from shared.models.stale import StaleBy, StaleMark
 from shared.models.standing import StandingState
 from shared.settings import Settings
 from tests.fakes.kept_answers import KeptAnswers
+from workers.question_search import Search
+from workers.search.leaf import LeafQuery
 from workers.staleness import entering
-from workers.staleness.basis import LeafBasis
+from workers.staleness.basis import KeptChunk, LeafBasis
+from workers.staleness.entering import Moved, NewChunks, moved_in
 
 PUMP = "# Pump P-100\n\nThe pump P-100 delivers 40 litres a minute.\n"
 VALVE = "# Valve V-7\n\nThe valve V-7 opens at 5 bar.\n"
@@ -77,6 +81,42 @@ def test_among_many_better_passages_a_worse_one_touches_nothing(kept: KeptAnswer
     assert kept.put(weak="# Stations\n\n" + "Some words of no weight at all. " * 20 + "There is a pump.").answers == 0
     assert kept.put(strong="# How much the pump P-100 does deliver\n\nThe pump P-100 does deliver much.").answers == 1
     assert kept.stale_by(pump) == {"strong": "new"}
+
+
+def leaf_of(*chunks: str, whole: bool = True) -> LeafBasis:
+    query = LeafQuery(text="why?", strategy="default", filters=Filters(), tenant="default", wanted=50)
+    known = {chunk: KeptChunk(f"doc {chunk}", 0) for chunk in chunks}
+    return LeafBasis("0.0", query, known, most=3, per_kind=1.0, floor={}, whole=whole)
+
+
+@pytest.mark.parametrize(
+    ("now", "moved"),
+    [
+        ("abc", {}),
+        ("acb", {"c": Moved(2, is_new=False)}),
+        ("bc", {}),
+        ("abn", {"n": Moved(3, is_new=True)}),
+        ("xab", {"x": Moved(1, is_new=False)}),
+        ("nba", {"n": Moved(1, is_new=True), "b": Moved(2, is_new=False)}),
+    ],
+)
+def test_what_a_leaf_finds_otherwise_is_told_with_its_place(now: str, moved: dict[str, Moved]) -> None:
+    hits = [
+        Hit(chunk_id=one, doc_id=f"doc {one}", path=f"{one}.md", title="T", text="t", score=1.0, ordinal=0)
+        for one in now
+    ]
+    new = NewChunks.of({"doc n": ()})
+    assert moved_in(leaf_of("a", "b", "c"), hits, new) == {f"doc {one}": place for one, place in moved.items()}
+    new_alone = {f"doc {one}": place for one, place in moved.items() if place.is_new}
+    assert moved_in(leaf_of("a", "b", "c", whole=False), hits, new) == new_alone
+
+
+def test_a_mark_of_a_document_that_had_only_moved_goes_when_its_leaf_finds_what_it_did(kept: KeptAnswers) -> None:
+    pump = kept.ask("How much does the pump P-100 deliver?")
+    moved = StaleMark(doc_id="d", path="docs/river.md", by=StaleBy.MOVED, since=1.0, leaves=("0.0",))
+    kept.stale.mark("default", {pump: ([moved], [])})
+    assert kept.put(cats="# Cats\n\nCats sleep all day.\n").fresh == 1
+    assert kept.stale_by(pump) == {}
 
 
 def test_a_new_title_counts_as_a_change(kept: KeptAnswers) -> None:
@@ -166,13 +206,13 @@ def test_the_answer_of_a_standing_question_is_searched_again_whatever_is_new(
     standing, other = (kept.ask(f"How much does the pump P-100 deliver, {n}?") for n in range(2))
     kept.jobs.client.hset(StandingKeys.states, "sq_1", StandingState(answer=standing).model_dump_json())
     searched = list[str]()
-    real = entering.found_now
+    real = entering.leaf_search
 
-    def found_now(leaf: LeafBasis, *given: Any) -> tuple[Hit, ...]:
-        searched.append(leaf.query.text)
-        return real(leaf, *given)
+    def noted(*given: Any) -> Search:
+        search = real(*given)
+        return lambda query: (searched.append(query.text), search(query))[1]
 
-    monkeypatch.setattr(entering, "found_now", found_now)
+    monkeypatch.setattr(entering, "leaf_search", noted)
     kept.put(cats="# Cats\n\nCats sleep all day.\n")
     assert searched == ["How much does the pump P-100 deliver, 0?"]
     assert (kept.stale_by(standing), kept.stale_by(other)) == ({}, {})
