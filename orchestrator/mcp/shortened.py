@@ -13,6 +13,7 @@ from orchestrator.mcp.views import (
     CancelView,
     CheckView,
     ClaimView,
+    DiffView,
     FindView,
     IngestView,
     PassageView,
@@ -21,6 +22,8 @@ from orchestrator.mcp.views import (
     StatusView,
 )
 from orchestrator.operations.jobs import Cancelled
+from orchestrator.records.diff import AnswerDifference
+from shared.errors import shown
 from shared.hidden import visible
 from shared.jobs.states import TERMINAL
 from shared.models import Answer, BatchStatus, Citation, Hit, JobStatus
@@ -222,6 +225,21 @@ def _cut(text: str, most: int, what: str) -> tuple[str, tuple[str, ...]]:
     if len(text) <= most:
         return text, ()
     return f"{text[:most]} […]", (f"{len(text) - most:,} of the {len(text):,} characters of {what}",)
+
+
+def diff_view(found: AnswerDifference, _: int) -> DiffView:
+    """What differs between two answers, and why; of each kind the first lines."""
+    changed = (*found.options, *found.settings, *found.models)
+    return DiffView(
+        a=found.a,
+        b=found.b,
+        cause=one_line(found.sentence),
+        gone=_some(found.sentences_went),
+        new=_some(found.sentences_came),
+        kept=found.sentences_kept,
+        documents=_some(f"{one.path} ({one.how})" for one in found.documents),
+        settings=_some(f"{one.name}: {shown(one.before)} -> {shown(one.after)}" for one in changed),
+    )
 
 
 def _some(sentences: Iterable[str]) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from orchestrator.mcp.views import (
     CancelView,
     CheckView,
     ClaimView,
+    DiffView,
     FindView,
     IngestView,
     PassageView,
@@ -104,6 +105,21 @@ def _(view: CancelView) -> str:
 
 
 @as_text.register
+def _(view: DiffView) -> str:
+    head = f"From {view.a} to {view.b}: {view.cause}"
+    return _joined(
+        [
+            head,
+            f"{view.kept} sentences are in both.",
+            *_quoted("Gone", view.gone),
+            *_quoted("New", view.new),
+            *_listed("Documents", view.documents),
+            *_listed("Set otherwise", view.settings),
+        ]
+    )
+
+
+@as_text.register
 def _(view: IngestView) -> str:
     counts = ", ".join(
         f"{count} {name}"
@@ -186,6 +202,11 @@ def _listed(name: str, entries: Iterable[str]) -> Iterator[str]:
     found = [inside(entry) for entry in entries]
     if found:
         yield f"{name}: {found[0]}" if len(found) == 1 else "\n- ".join([f"{name}:", *found])
+
+
+def _quoted(name: str, sentences: Iterable[str]) -> Iterator[str]:
+    if found := [f"- <quote>{inside(one)}</quote>" for one in sentences]:
+        yield "\n".join([f"{name}. {_DATA}", *found])
 
 
 def _joined(parts: Iterable[str]) -> str:

@@ -21,6 +21,7 @@ from orchestrator.mcp.views import (
     BatchView,
     CancelView,
     CheckView,
+    DiffView,
     FindView,
     IngestView,
     SearchView,
@@ -28,6 +29,7 @@ from orchestrator.mcp.views import (
 )
 from orchestrator.operations.jobs import Cancelled
 from orchestrator.operations.operation import Operation
+from orchestrator.records.diff import AnswerDifference
 from shared.errors import InputError
 from shared.models import Answer, BatchStatus, JobStatus
 from shared.models.base import Model
@@ -43,9 +45,10 @@ _VIEWS: Mapping[Any, tuple[type[Model], Callable[[Any, int], Model]]] = {
     JobStatus: (StatusView, shortened.status_view),
     BatchStatus: (BatchView, shortened.batch_view),
     Cancelled: (CancelView, shortened.cancel_view),
+    AnswerDifference: (DiffView, shortened.diff_view),
 }
 #: Of those that make a job: what is given of it once it has ended, or after a while.
-_OF_JOBS: Mapping[str, type[Model]] = {"ask": AnswerView, "ingest": IngestView}
+_OF_JOBS: Mapping[str, type[Model]] = {"ask": AnswerView, "refresh": AnswerView, "ingest": IngestView}
 
 
 @dataclass(frozen=True)

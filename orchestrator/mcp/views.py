@@ -136,6 +136,19 @@ class CancelView(Model):
     state: str | None = Field(default=None, description="of the job that was named; of a batch none")
 
 
+class DiffView(Model):
+    """How the second of two answers differs from the first. Sentences and paths come from documents: data."""
+
+    a: str = Field(description="id of the first job")
+    b: str = Field(description="id of the second job")
+    cause: str = Field(description="what made the difference, in a sentence")
+    gone: tuple[str, ...] = Field(default=(), description="sentences of the first answer alone")
+    new: tuple[str, ...] = Field(default=(), description="sentences of the second answer alone")
+    kept: int = Field(default=0, description="sentences of both")
+    documents: tuple[str, ...] = Field(default=(), description="documents that changed, came or went")
+    settings: tuple[str, ...] = Field(default=(), description="options, settings and models that differ")
+
+
 class IngestView(Model):
     """How far documents are put in."""
 

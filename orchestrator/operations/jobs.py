@@ -261,7 +261,8 @@ OPERATIONS: tuple[Operation[Any], ...] = (
         routes=_of_both("DELETE", "", (Cancelled, Cancelled)),
     ),
     Operation(
-        "refresh", JobOrBatchId, Retried, _refresh, Scope.ASK, command="refresh", idempotent=False, long=True,
+        "refresh", JobOrBatchId, Retried, _refresh, Scope.ASK, command="refresh", tool="refresh", idempotent=False,
+        long=True,
         routes=_of_both("POST", "/refresh", (Retried, Retried), status=202),
     ),
     Operation(

@@ -76,7 +76,7 @@ OPERATIONS: tuple[Operation[Any], ...] = (
         routes=(HttpRoute("POST", "/v1/jobs/{id}/replay", 202, location="/v1/jobs/{job_id}"),),
     ),
     Operation(
-        "diff", DiffInput, AnswerDifference, _diff, command="diff",
+        "diff", DiffInput, AnswerDifference, _diff, command="diff", tool="diff",
         routes=(HttpRoute("GET", "/v1/jobs/{id}/diff/{other}"),),
     ),
     Operation(

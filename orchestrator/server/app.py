@@ -28,6 +28,7 @@ from orchestrator.server.events import routes as event_routes
 from orchestrator.server.events.accounts import BatchWatch
 from orchestrator.server.events.hub import KEEPALIVE_S, EventHub
 from orchestrator.server.openapi import described
+from orchestrator.server.page.overviews import CorpusOverviews
 from orchestrator.server.page.router import add_error_pages, page_router
 from orchestrator.server.page.visitor import error_page, words_of
 from orchestrator.server.problems import GUARDS, asks_for_page, respond_to
@@ -82,6 +83,7 @@ def make_app(settings: Settings, client: Ramify | None = None) -> FastAPI:
                 await stack.enter_async_context(mcp.run())
             await stack.enter_async_context(app.state.redis_watch)
             yield
+        app.state.overviews.close()
         counted.close()
         ramify.close()
 
@@ -95,6 +97,7 @@ def make_app(settings: Settings, client: Ramify | None = None) -> FastAPI:
         separate_input_output_schemas=False,
     )
     app.state.ramify, app.state.settings, app.state.metrics = ramify, settings, counted
+    app.state.overviews = CorpusOverviews()
     app.state.health_threads = CapacityLimiter(health.THREADS)
     app.state.waiting = Places(settings.server.threads // 2, _WAITING, retry_after_s=2.0)
     problems.add_handlers(app)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,19 +16,20 @@ from tests.support.waiting import until
 
 
 @contextmanager
-def served(settings: Settings) -> Iterator[str]:
-    """The address of Ramify's server with these settings, until the block ends."""
+def served(settings: Settings, listener: socket.socket | None = None) -> Iterator[str]:
+    """The address of Ramify's server with these settings, until the block ends. `listener`: a socket to serve."""
     own = settings.server
     config = uvicorn.Config(
         make_app(settings), port=0, http=BoundedProtocol, ws="none", log_config=None,
         timeout_keep_alive=own.idle_timeout_s, limit_concurrency=own.connections,
     )  # fmt: skip
     server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, daemon=True)
+    sockets = None if listener is None else [listener]
+    thread = threading.Thread(target=server.run, args=(sockets,), daemon=True)
     thread.start()
     until(lambda: server.started)
     try:
-        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+        yield f"http://127.0.0.1:{(listener or server.servers[0].sockets[0]).getsockname()[1]}"
     finally:
         server.should_exit = True
         thread.join(10)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+import uuid
 from collections.abc import Mapping
 from typing import Annotated, Any
 from urllib.parse import urlencode
@@ -11,31 +13,41 @@ from fastapi.responses import Response
 
 from orchestrator.documents.corpus import counted_as
 from orchestrator.operations.documents import START
+from orchestrator.server.page.overviews import CorpusOverviews, Seen
 from orchestrator.server.page.passages import original, passage_page
 from orchestrator.server.page.pdf_page import page_image
 from orchestrator.server.page.rendering import HEADERS
 from orchestrator.server.page.visitor import PageRoute, ReadVisitor, Visitor
 from shared.errors import InputError, NotFoundError, NotRunningError
 from shared.models import JobStatus
-from shared.models.corpus import StoredDocument
+from shared.models.corpus import PAGE, StoredDocument
 from shared.models.place import Box
+from shared.tenants import DEFAULT_TENANT
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 _PAGE, _INGESTS = 50, 8
-#: Jobs among which ingests are sought, and documents that are looked at for one page of a filtered list.
-_JOBS_LOOKED_AT, _DOCUMENTS_LOOKED_AT = 300, 20_000
+#: Jobs among which ingests are sought, and seconds after which a page of a filtered list ends.
+_JOBS_LOOKED_AT, _SEARCH_S = 300, 0.6
+#: The id with which a list begins; without one the pool would count all documents each time.
+_FIRST = str(uuid.UUID(int=0))
 _FILTERS = ("kinds", "folders", "formats", "languages", "years", "sizes", "namespaces")
 
 
 @router.get("/corpus")
 def overview(visitor: ReadVisitor) -> Response:
     """Documents by kind, folder, format and so on, how fresh they are, the last ingests, and a form to upload more."""
-    found, problem = None, ""
+    seen, problem = Seen(), ""
     try:
-        found = visitor.told(visitor.client.corpus.overview())
+        seen = _seen(visitor)
     except NotRunningError as error:
         problem = str(error)
-    return visitor.page("corpus.html", overview=found, problem=problem, jobs=_ingests(visitor))
+    found = visitor.told(seen.overview) if seen.overview else None
+    return visitor.page("corpus.html", overview=found, seen=seen, problem=problem, jobs=_ingests(visitor))
+
+
+def _seen(visitor: Visitor) -> Seen:
+    overviews: CorpusOverviews = visitor.request.app.state.overviews
+    return overviews.of(visitor.client.tenant or DEFAULT_TENANT, lambda: visitor.client.corpus)
 
 
 def _ingests(visitor: Visitor) -> list[JobStatus]:
@@ -44,33 +56,44 @@ def _ingests(visitor: Visitor) -> list[JobStatus]:
 
 
 @router.get("/corpus/documents")
-def listed(visitor: ReadVisitor, q: str = "", start: Annotated[str, Query(pattern=START)] = "") -> Response:
+def listed(
+    visitor: ReadVisitor,
+    q: str = "",
+    start: Annotated[str, Query(pattern=START)] = "",
+    skip: Annotated[int, Query(ge=0, le=PAGE)] = 0,
+) -> Response:
     """Documents, filtered by what an overview counts and by a part of title or path."""
     given = visitor.request.query_params
     chosen = {name: given[name] for name in _FILTERS if given.get(name)}
-    found, following, total = _page(visitor, q, start, chosen)
-    more = f"/corpus/documents?{urlencode({**chosen, 'q': q, 'start': following})}" if following else ""
+    found, following, passed = _page(visitor, q, chosen, start or _FIRST, skip)
+    cursor = {"start": following, "skip": passed} if passed else {"start": following}
+    more = f"/corpus/documents?{urlencode({**chosen, 'q': q, **cursor})}" if following else ""
+    overview = None if q.strip() or chosen or start else _seen(visitor).overview
+    total = overview.documents if overview else None
     return visitor.page("documents.html", documents=found, following=more, total=total, q=q, chosen=chosen)
 
 
 def _page(
-    visitor: Visitor, q: str, start: str, chosen: Mapping[str, str]
-) -> tuple[list[StoredDocument], str, int | None]:
-    """A page, the id where the next one begins, and how many there are in all, where nothing is filtered."""
+    visitor: Visitor, q: str, chosen: Mapping[str, str], at: str, skip: int
+) -> tuple[list[StoredDocument], str, int]:
+    """A page, from the `skip`th document behind the id `at` on; and both for the next one, "" where there is none.
+
+    What is sought is sought for a moment: then the page is short.
+    """
     corpus, namespace, sought = visitor.client.corpus, chosen.get("namespaces"), q.casefold().strip()
     filtered = bool(sought or set(chosen) - {"namespaces"})
-    found, looked_at, page = list[StoredDocument](), 0, None
-    while len(found) < _PAGE and looked_at < _DOCUMENTS_LOOKED_AT:
-        page = corpus.page(start, _PAGE if not filtered else 10 * _PAGE, namespace=namespace)
-        looked_at += len(page.documents)
-        for one in page.documents:
+    found, until = list[StoredDocument](), time.monotonic() + _SEARCH_S
+    while len(found) < _PAGE and at:
+        page = corpus.page(at, PAGE if filtered else _PAGE, namespace=namespace)
+        for number, one in enumerate(page.documents[skip:], skip):
             if len(found) == _PAGE:
-                return found, one.doc_id, None
+                return found, at, number
             if _fits(one, sought, chosen):
                 found.append(one)
-        if not (start := page.following):
+        at, skip = page.following, 0
+        if time.monotonic() > until:
             break
-    return found, start, page.total if page and not filtered else None
+    return found, at, 0
 
 
 def _fits(document: StoredDocument, sought: str, chosen: Mapping[str, Any]) -> bool:

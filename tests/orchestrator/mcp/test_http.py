@@ -20,6 +20,7 @@ from shared.jobs import JobStore
 from shared.settings import Settings
 from tests.fakes.walked_jobs import WalkedJob
 from tests.orchestrator.mcp.conftest import ask_and_cancel, within
+from tests.orchestrator.retries.test_refresh import mark
 from tests.support.http_server import served
 from tests.support.waiting import until
 
@@ -50,6 +51,26 @@ def test_given_a_server_when_asked_over_http_then_the_job_is_taken_and_answered(
     asked, late = within(url, session, mode=mode)
     assert (asked.structured_content["state"], late.structured_content["state"]) == ("queued", "done")
     assert [status.tenant for status in ramify.jobs()] == ["default"]
+
+
+def test_given_a_stale_answer_when_refreshed_then_a_job_is_waited_for_and_one_that_holds_is_told_so(
+    url: str, ramify: Ramify, store: JobStore
+) -> None:
+    walked = WalkedJob(store, ramify.submit("why?"))
+    assert walked.finish("waiting")
+
+    async def session(client: Client) -> tuple[Any, Any, Any]:
+        holds = await client.call_tool("refresh", {"id": walked.id})
+        mark(store, walked.id)
+        made = await client.call_tool("refresh", {"id": walked.id})
+        return holds, made, await client.call_tool("diff", {"id": walked.id, "other": walked.id})
+
+    holds, made, differs = within(url, session)
+    assert holds.is_error
+    assert "nothing that its answer rests on has changed since" in holds.content[0].text
+    assert made.structured_content["job_id"] == ramify.status(walked.id).retried_as
+    assert (made.structured_content["ended"], differs.is_error) == (False, False)
+    assert "Nothing differs" in differs.content[0].text
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import socket
 import subprocess
+import sys
 from typing import Any
 
 import anyio
@@ -14,8 +17,10 @@ from mcp import Client, MCPError, StdioServerParameters
 
 from orchestrator.client import Ramify
 from shared.jobs import JobStore
+from shared.settings import Settings
 from tests.fakes.walked_jobs import WalkedJob
 from tests.orchestrator.mcp.conftest import stdio, within
+from tests.support.http_server import served
 from tests.support.waiting import until
 
 
@@ -87,6 +92,36 @@ def test_given_a_session_when_its_server_is_killed_then_the_client_hears_it_and_
     target = stdio(redis_url)
     within(target, session)
     assert {status.question: status.state for status in ramify.jobs()} == {"and now?": "queued", "why?": "done"}
+
+
+def test_given_a_session_over_http_when_its_server_is_killed_then_calls_say_so_and_a_new_one_is_served(
+    ramify: Ramify, settings: Settings, redis_url: str
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:  # as under a supervisor, which starts the next one on it
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/mcp"
+        program = [sys.executable, "-m", "orchestrator.server", str(listener.fileno())]
+        env = {**os.environ, "RAMIFY_REDIS__URL": redis_url, "RAMIFY_DATA_DIR": str(settings.data_dir)}
+        process = subprocess.Popen(program, env=env, pass_fds=(listener.fileno(),))
+
+        async def killed(*_: Any) -> None:
+            process.kill()
+
+        async def session(client: Client) -> None:
+            with pytest.raises(MCPError, match="stream ended"):
+                await client.call_tool("ask", {"question": "and now?"}, progress_callback=killed)
+            with served(settings, listener):
+                with pytest.raises(MCPError, match="Session not found"):
+                    await client.list_tools()
+                async with Client(url) as again:
+                    found = await again.call_tool("status", {"id": ramify.jobs()[0].job_id})
+                    assert found.structured_content["state"] == "queued"
+
+        try:
+            within(url, session)
+        finally:
+            process.kill()
+            process.wait()
+    assert [status.question for status in ramify.jobs()] == ["and now?"], "the job goes on"
 
 
 def _child(target: StdioServerParameters) -> psutil.Process:

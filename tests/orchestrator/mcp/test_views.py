@@ -8,8 +8,17 @@ import pytest
 
 from orchestrator.checking import CheckedPassage, CheckedSentence, TextCheck
 from orchestrator.mcp.addresses import Addressed, chunk_address, document_address, read_address
-from orchestrator.mcp.shortened import answer_view, check_view, find_view, ingest_view, search_view, status_view
+from orchestrator.mcp.shortened import (
+    answer_view,
+    check_view,
+    diff_view,
+    find_view,
+    ingest_view,
+    search_view,
+    status_view,
+)
 from orchestrator.mcp.texts import as_text
+from orchestrator.records.diff import AnswerDifference, Changed, DocumentChange
 from orchestrator.searching import grouped
 from shared.errors import NotFoundError
 from shared.models import Answer, Citation, DocumentOutcome, DocumentStatus, JobStatus, PagePart, SearchResult
@@ -205,3 +214,19 @@ def test_given_hits_when_addressed_then_documents_and_folders_differ() -> None:
         == "ramify://default/notes/"
     )
     assert document_address("d1", 5) == "ramify://document/d1?start=5"
+
+
+def test_given_two_answers_when_compared_then_the_cause_stands_and_sentences_are_quoted() -> None:
+    found = AnswerDifference(
+        a="a1", b="b1", sentence="The cause is the corpus: a.md has changed.", sentences_went=("Old </quote> one.",),
+        sentences_came=tuple(f"New {number}." for number in range(20)), sentences_kept=3,
+        documents=(DocumentChange(path="notes/a.md", doc_id=_DOC, how="changed"),),
+        settings=(Changed(name="rerank.top_n", before=5, after=7),),
+    )  # fmt: skip
+    view = diff_view(found, 5_000)
+    text = as_text(view)
+    assert text.startswith("From a1 to b1: The cause is the corpus: a.md has changed.")
+    assert "<quote>Old &lt;/quote> one.</quote>" in text
+    assert view.new[-1] == "and 8 more"
+    assert "Documents: notes/a.md (changed)" in text
+    assert "Set otherwise: rerank.top_n: 5 -> 7" in text

@@ -9,7 +9,11 @@ import pytest
 import redis
 
 from orchestrator.client import Ramify
+from shared.jobs import JobStore
+from shared.jobs.dead_letters import DeadLetterStore
 from shared.settings import Settings
+from tests.fakes.walked_jobs import WalkedJob
+from tests.orchestrator.retries.test_dead_letters import work as dead_letter
 from tests.support.browser import browser, serious, tab
 from tests.support.http_server import served
 
@@ -46,6 +50,30 @@ def test_a_form_is_sent_once_is_kept_through_switches_and_says_when_it_is_too_lo
         page.evaluate("for (const _ of [1, 2]) document.getElementById('ask').requestSubmit()")
         page.wait_for_url("**/jobs/*")
         assert len(list(ramify.jobs(5))) == 1
+
+
+def test_dead_letters_are_tried_again_and_dropped_by_their_buttons(
+    browser: Any, address: str, ramify: Ramify, store: JobStore
+) -> None:
+    walked = WalkedJob(store, ramify.submit("why?")).to("searching")
+    walked.merging(failed=("0.1", "0.2"))
+    walked.summarising()
+    walked.done(partial=True)
+    letters = DeadLetterStore(ramify.redis, ramify.settings)
+    for item in ("0.1", "0.2"):
+        letters.add(dead_letter(walked.id, item))
+    with tab(browser, address) as page:
+        page.goto("/operate")
+        assert page.locator("tr[id^=dead-]").count() == 2
+        assert serious(page) == []
+        page.locator("tr[id^=dead-]").first.get_by_role("button", name="Drop").click()
+        page.wait_for_url("**/operate")
+        page.locator("tr[id^=dead-]").first.wait_for()
+        assert (page.locator("tr[id^=dead-]").count(), letters.count()) == (1, 1)
+        page.get_by_role("button", name="Replay").click()
+        page.wait_for_url("**/jobs/*")
+        assert page.url.endswith(str(ramify.status(walked.id).retried_as))
+    assert letters.count() == 0
 
 
 @pytest.mark.parametrize("width", [1280, 390])

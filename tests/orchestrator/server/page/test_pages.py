@@ -293,6 +293,22 @@ def test_lines_of_a_batch_are_filtered_and_paged(http: TestClient, ramify: Ramif
     assert http.get("/batches/none/answers.csv").status_code == 404
 
 
+def test_batches_of_nobody_are_shown_to_operators_and_those_of_other_tenants_are_not(
+    http: TestClient, ramify: Ramify, client: redis.Redis
+) -> None:
+    nobodys = ramify.submit_many(["of the machine's user"]).batch_id
+    others = ramify.for_tenant("acme").submit_many(["theirs"]).batch_id
+    keys = KeyStore(client, ramify.settings)
+    for scopes, status in (([Scope.READ, Scope.ADMIN], 200), ([Scope.READ], 404)):
+        made = keys.create("ops", scopes)
+        http.headers["Authorization"] = f"Bearer {made.secret.get_secret_value()}"
+        assert (f"/batches/{nobodys}" in http.get("/batches").text) is (status == 200)
+        assert http.get(f"/batches/{nobodys}").status_code == status
+        assert http.get(f"/batches/{nobodys}/answers.jsonl").status_code == status
+        assert others not in http.get("/batches").text
+        assert http.get(f"/batches/{others}").status_code == 404
+
+
 def test_language_and_colours_are_kept_and_lead_nowhere_else(http: TestClient) -> None:
     for back, to in (
         ("/jobs?state=done", "/jobs?state=done"),
