@@ -113,7 +113,7 @@ class Accounting:
         found = {}
         for old in self._jobs.retries.read(job_ids).values():
             try:
-                request = JobRequest.model_validate_json(old.request)
+                request = JobRequest.of_record(old.request)
                 made = preview(request, self._settings, llm=False).estimate.cost
             except (ValidationError, RamifyError):
                 continue

@@ -21,7 +21,7 @@ def early_answer(app: Celery, settings: Settings, status: JobStatus) -> Answer:
     if not status.leaves_done:
         raise _nothing_yet(status)
     request = EarlyRequest(job_id=status.job_id, tenant=status.tenant)
-    reply = EarlyReply.model_validate_json(call_pool(app, settings, TaskName.MERGE_EARLY, request, _EARLY_S))
+    reply = EarlyReply.of_record(call_pool(app, settings, TaskName.MERGE_EARLY, request, _EARLY_S))
     if reply.answer is None:
         raise RamifyError(reply.error or f"the merge pool gave no answer of job {status.job_id}, and no reason")
     return reply.answer

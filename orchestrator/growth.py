@@ -113,7 +113,7 @@ def _state(growth: Growth, data: Mapping[str, str], at: int) -> Growth:
 def _node(growth: Growth, raw: str, at: int, *, bound: bool) -> Growth:
     """A branch that was not refined comes again under its own id, as a leaf; a leaf that waited, with its query."""
     try:
-        node = Node.model_validate_json(raw)
+        node = Node.of_record(raw)
     except ValidationError:
         return _warn(growth, _UNREADABLE)
     leaves = dict(growth.leaves)

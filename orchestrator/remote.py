@@ -16,7 +16,10 @@ def call_pool(app: Celery, settings: Settings, name: TaskName, request: BaseMode
     """The reply of the task, as JSON. Raises: NotRunningError when Redis or the pool does not answer in time."""
     with reachable(settings):
         sent = app.send_task(
-            name.value, args=(request.model_dump(mode="json"),), queue=name.queue.value, expires=timeout_s
+            name.value,
+            args=(request.model_dump(mode="json", exclude_defaults=True),),
+            queue=name.queue.value,
+            expires=timeout_s,
         )
         try:
             # A task may wait here, for another pool. Celery's own leave to do so, `allow_join_result`, is one flag of

@@ -142,7 +142,7 @@ class Searching:
         return reply.contexts, (f"The related contexts could not be found: {reply.error}",) if reply.error else ()
 
     def _ask(self, name: TaskName, request: Model, reply: type[Reply], timeout_s: float) -> Reply:
-        return reply.model_validate_json(call_pool(self._app, self._settings, name, request, timeout_s))
+        return reply.of_record(call_pool(self._app, self._settings, name, request, timeout_s))
 
 
 def targeted(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -66,7 +66,7 @@ class KeptSession:
             pipe.lrange(self._keys.messages, 0, -1)
             pipe.get(self._keys.summary)
             raw_messages, summary = pipe.execute()
-        messages = tuple(ChatMessage.model_validate_json(raw) for raw in raw_messages)
+        messages = tuple(ChatMessage.of_record(raw) for raw in raw_messages)
         return Session(summary=text(summary) if summary is not None else "", messages=messages)
 
     def drop(self) -> bool:

@@ -237,7 +237,7 @@ class Storing:
             with make_app(settings) as app:
                 request = StoreRequest(snapshot=snapshot)
                 seconds = _SNAPSHOT_S if snapshot else _ASK_S
-                reply = StoreReply.model_validate_json(call_pool(app, settings, TaskName.INDEX_STORE, request, seconds))
+                reply = StoreReply.of_record(call_pool(app, settings, TaskName.INDEX_STORE, request, seconds))
         except NotRunningError:
             reply = self._opened_here(snapshot)
         if reply.error:

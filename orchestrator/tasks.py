@@ -16,7 +16,7 @@ from orchestrator.planning.route import callers_route, list_route, possible_call
 from orchestrator.planning.tree import Grown, as_leaf
 from orchestrator.retries.resume import resume
 from shared.cache import Cache
-from shared.contract import TaskName
+from shared.contract import TaskName, read_request
 from shared.errors import RamifyError
 from shared.language.symbols import asked_callers
 from shared.models import Cost, Facet, LeafResult, LeafStatus, Node
@@ -144,7 +144,7 @@ def _llm() -> ChatClient | None:
 def intent(raw: dict[str, Any]) -> str:
     """Returns an IntentReply as JSON; faults are reported in it, never raised."""
     try:
-        request = IntentRequest.model_validate(raw)
+        request = read_request(IntentRequest, raw)
         with noting(fallbacks := Fallbacks()):
             room = settings_of(app).llm_prompt_tokens
             found = session_intent(request.query, request.session, _llm() if request.llm else None, INTENT_S, room)

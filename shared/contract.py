@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
+from typing import TypeVar
 
 from pydantic import Field, ValidationError
 
@@ -10,12 +12,16 @@ from shared.errors import MessageVersionError
 from shared.models import Lane
 from shared.models.base import Model
 
+#: The version of the messages that this release writes, and those that it reads. A version is read for one release
+#: before it is written, and for one after (CONTRIBUTING.md, "A message, or a stored record").
 MESSAGE_VERSION = 1
+READ_VERSIONS = frozenset({MESSAGE_VERSION})
 _NO_VERSION = 1_000_000
 #: Redis serves 0 first; see kombu's `priority_steps`. Each lane has four: see `rank`.
 PRIORITY_STEPS = (0, 1, 2, 3, 5, 6, 7, 8)
 _PRIORITY = {Lane.INTERACTIVE: 0, Lane.BATCH: 5}
 _LOWEST = 3
+M = TypeVar("M", bound=Model)
 #: The Celery app of each pool of `ramify up`.
 POOL_APPS = {
     "plan": "orchestrator.app",
@@ -122,18 +128,36 @@ class TaskMessage(_Message):
 
 
 def read_message(raw: dict[str, object]) -> TaskMessage:
-    """Check a message from the queue.
+    """Check a message from the queue. Fields that are not known are passed over: a newer release may have added them.
 
-    Raises: MessageVersionError when it speaks another version or is no message of ours.
+    Raises: MessageVersionError when it speaks a version that is not read here or is no message of ours.
     """
     version = raw.get("v")
-    if version != MESSAGE_VERSION:
+    if version not in READ_VERSIONS:
         said = str(version) if isinstance(version, int) and 0 <= version < _NO_VERSION else "of no number"
+        read = ", ".join(map(str, sorted(READ_VERSIONS)))
         raise MessageVersionError(
-            f"message version {said} is not spoken here (this is {MESSAGE_VERSION}): "
-            "run the same release on every worker"
+            f"message version {said} is not spoken here (this is {read}): run the same release on every worker",
+            other_release=said == str(version),
         )
     try:
-        return TaskMessage.model_validate(raw)
+        return TaskMessage.model_validate(raw, extra="ignore")
     except ValidationError as error:
         raise MessageVersionError(f"not a Ramify message: {error.errors()[0]['msg']}") from None
+
+
+def read_request(kind: type[M], raw: Mapping[str, object]) -> M:
+    """Check what a client asks a pool outside of any job.
+
+    Fields that are not known are refused: without a newer release's filter a pool would give what was not asked for.
+    Clients send only what differs from the defaults. Raises: MessageVersionError.
+    """
+    try:
+        return kind.model_validate(raw)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(map(str, first["loc"]))
+        if first["type"] == "extra_forbidden":
+            said = f"{name} is not known to this worker, whose release is older: run the same release on every worker"
+            raise MessageVersionError(said, other_release=True) from None
+        raise MessageVersionError(f"not a request of Ramify: {name}: {first['msg']}") from None

@@ -169,7 +169,11 @@ class DeadlineError(RamifyError):
 
 
 class MessageVersionError(PermanentError):
-    """A queue message of a version that this worker does not speak."""
+    """A queue message that this worker cannot read. `other_release`: a worker of another release may."""
+
+    def __init__(self, message: str, *, other_release: bool = False) -> None:
+        self.other_release = other_release
+        super().__init__(message)
 
 
 def _line(text: str, most: int) -> str:

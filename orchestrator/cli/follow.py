@@ -98,8 +98,8 @@ def _planned(data: Mapping[str, str]) -> str:
         return f"{one_line(data.get('read', ''))} of {one_line(data['files'])} files read"
     try:
         if raw := data.get("route"):
-            return f"read as {read_as(Route.model_validate_json(raw))}"
-        node = Node.model_validate_json(data.get("node", ""))
+            return f"read as {read_as(Route.of_record(raw))}"
+        node = Node.of_record(data.get("node", ""))
     except ValueError:
         return ""
     return f"{node.kind.value} {node.id} {node.facet.value}: {one_line(node.query)}"

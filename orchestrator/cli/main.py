@@ -8,7 +8,6 @@ import os
 import sys
 import traceback
 from collections.abc import Callable
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -44,6 +43,7 @@ from orchestrator.cli.invocation import Invocation, invocation_of, parse_overrid
 from orchestrator.operations.descriptions import description_of_command
 from shared.errors import InputError, RamifyError
 from shared.hidden import visible
+from shared.release import release
 
 #: Errors of a path that cannot be looked at at all, as one that is too long.
 _BAD_PATH = frozenset({errno.ENAMETOOLONG, errno.EACCES, errno.EPERM, errno.ELOOP, errno.ENOTDIR, errno.EROFS})
@@ -185,10 +185,7 @@ _describe(app)
 
 def _version(value: bool) -> None:
     if value:
-        try:
-            typer.echo(f"ramify {version('ramify')}")
-        except PackageNotFoundError:
-            typer.echo("ramify, from its source folder")
+        typer.echo(f"ramify {found}" if (found := release()) else "ramify, from its source folder")
         raise typer.Exit
 
 

@@ -255,7 +255,7 @@ class Corpus:
                 fresh.unlink()
 
     def _ask(self, name: TaskName, request: Model, reply: type[Reply], timeout_s: float) -> Reply:
-        found = reply.model_validate_json(call_pool(self._app, self._settings, name, request, timeout_s))
+        found = reply.of_record(call_pool(self._app, self._settings, name, request, timeout_s))
         if error := getattr(found, "error", None):
             raise RamifyError(error)
         return found

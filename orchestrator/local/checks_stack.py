@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,6 +31,7 @@ from shared.jobs.keys import AdmissionKeys
 from shared.models import Lane
 from shared.providers.gates.gate import NAMES, time_of_day
 from shared.providers.gates.state import GateState, providers, read_gates
+from shared.release import release
 from shared.settings import Settings
 from shared.settings.fingerprint import fingerprint
 from shared.tasks.app import make_app
@@ -94,7 +96,7 @@ def _pools_and_store(connected: Settings | None) -> tuple[Sequence[Check], Check
         ages = names.last_beats(heartbeat.ages(client))
         silent = [one for one in heartbeat.silent_workers(client) if names.of(one.worker) not in answers]
         told = telling(client)
-    found = [*pools(answers, beats, ages, silent), *pool_settings(connected, told)]
+    found = [*pools(answers, beats, ages, silent), *pool_settings(connected, told), *pool_releases(beats)]
     if any(TaskName.SEARCH_INFO.queue.value in queues for queues in answers.values()):
         return found, _store(connected)
     searching = [one for one in silent if TaskName.SEARCH_INFO.queue in POOL_QUEUES.get(one.pool, ())]
@@ -140,6 +142,18 @@ def pool_settings(settings: Settings, told: Sequence[WorkerBeat]) -> Iterator[Ch
         yield failed(name, other.removesuffix(f": {RESTART}."), RESTART)
     elif told:
         yield passed(name, "all pools have the settings of this command")
+
+
+def pool_releases(beats: Sequence[WorkerBeat]) -> Iterator[Check]:
+    """Which workers run which release, where they run several or another one than this command."""
+    of_release = defaultdict[str, set[str]](set)
+    for beat in beats:
+        of_release[beat.release].add(beat.pool)
+    if not beats or set(of_release) == {release()}:
+        return
+    said = [f"{each or 'not told'}: {', '.join(sorted(names))}" for each, names in sorted(of_release.items())]
+    detail = f"{'; '.join(said)}; this command: {release() or 'not told'}"
+    yield unknown("releases", detail, "two releases may run side by side for the time of an upgrade; go on with it")
 
 
 class NodeNames:

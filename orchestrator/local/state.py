@@ -93,7 +93,7 @@ def read_state(settings: Settings) -> StackState | None:
     """
     data_folder.checked(settings, *_FOLDERS)
     try:
-        return StackState.model_validate_json(own_bytes(run_dir(settings) / "stack.json", _STATE_BYTES) or b"")
+        return StackState.of_record(own_bytes(run_dir(settings) / "stack.json", _STATE_BYTES) or b"")
     except ValidationError:
         return None
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from importlib import resources
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from mcp.server.auth.provider import TokenVerifier
@@ -39,6 +38,7 @@ from orchestrator.mcp.waiting import Step
 from orchestrator.operations.wording import for_models
 from shared.errors import InputError, RamifyError
 from shared.hidden import visible
+from shared.release import release
 from shared.settings.services import McpSettings
 
 _UNFORESEEN = "unforeseen: the log of the server says what went wrong"
@@ -63,7 +63,7 @@ class CorpusServer(MCPServer):
             title="Ramify",
             description="Questions over your own documents, answered with sources.",
             instructions=resources.files(__package__ or "").joinpath("instructions.md").read_text("utf-8").strip(),
-            version=_version(),
+            version=release() or "0",
             auth=auth,
             token_verifier=token_verifier,
             subscriptions=False,
@@ -124,10 +124,3 @@ class CorpusServer(MCPServer):
 
 def _text(text: str) -> TextContent:
     return TextContent(text=text)
-
-
-def _version() -> str:
-    try:
-        return version("ramify")
-    except PackageNotFoundError:
-        return "0"

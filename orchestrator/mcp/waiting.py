@@ -71,7 +71,7 @@ class Steps:
     def _note(self, raw: str) -> None:
         """A leaf of the tree; a node that this release cannot read is none."""
         try:
-            node = Node.model_validate_json(raw)
+            node = Node.of_record(raw)
         except ValueError:
             return
         if node.kind is NodeKind.LEAF:

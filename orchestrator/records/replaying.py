@@ -133,7 +133,7 @@ class Replaying:
         """That of the collection now. Raises: NotRunningError when no search worker answers in time."""
         cheapest = ValuesRequest(tenant=tenant, symbol=_NO_SYMBOL)
         raw = call_pool(self._app, self._jobs.settings, TaskName.SEARCH_VALUES, cheapest, _INFO_S)
-        reply = ValuesReply.model_validate_json(raw)
+        reply = ValuesReply.of_record(raw)
         if reply.values is None:
             raise RamifyError(reply.error or "the search pool did not say which state the corpus is in")
         return reply.values.index_version

@@ -264,7 +264,7 @@ class Retrying:
         """The new job's, without the idempotency key: under that the old job would answer. None: it is damaged."""
         changes = {"idempotency_key": None, **self._changes}
         try:
-            return JobRequest.model_validate_json(old.request).model_copy(update=changes)
+            return JobRequest.of_record(old.request).model_copy(update=changes)
         except ValidationError:
             return None
 

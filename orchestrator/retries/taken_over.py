@@ -62,8 +62,8 @@ def _of_job(job: Mapping[bytes, bytes], raw: Iterable[bytes], leaves: Mapping[by
     total = sum(state not in {b"open", b"grown"} for state in leaves.values())
     try:
         fields, states = _texts(job), _texts(leaves)
-        route = Route.model_validate_json(fields["route"])
-        nodes = {node.id: node for node in map(Node.model_validate_json, raw)}
+        route = Route.of_record(fields["route"])
+        nodes = {node.id: node for node in map(Node.of_record, raw)}
     except (KeyError, ValueError):
         return TakenOver(leaves_total=total)
     degraded = degraded_at(fields)

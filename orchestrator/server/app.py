@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from http import HTTPStatus
-from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +34,7 @@ from orchestrator.server.problems import GUARDS, asks_for_page, respond_to
 from orchestrator.server.queries import known_query
 from orchestrator.server.redis_watch import RedisWatch, WhileRedisAnswers
 from shared.errors import NotRunningError
+from shared.release import release
 from shared.settings import Settings
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def make_app(settings: Settings, client: Ramify | None = None) -> FastAPI:
 
     app = FastAPI(
         title="Ramify",
-        version=_version(),
+        version=release() or "0",
         summary="Research questions over your own corpus, answered with citations.",
         lifespan=lifespan,
         docs_url=None,
@@ -152,10 +152,3 @@ def _mcp(client: Ramify, settings: Settings, callers: Callers) -> McpPath | None
     from orchestrator.mcp.http import McpPath  # noqa: PLC0415 - an extra of its own
 
     return McpPath(client, settings, callers.revoked)
-
-
-def _version() -> str:
-    try:
-        return version("ramify")
-    except PackageNotFoundError:
-        return "0"

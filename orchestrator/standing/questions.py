@@ -159,7 +159,7 @@ class StandingQuestions:
         """What its answer cited; none where that is not known."""
         blob = self._client.hget(StandingKeys.facts, standing_id)
         try:
-            return () if blob is None else _Facts.model_validate_json(decompressed(blob, _Facts)).facts
+            return () if blob is None else _Facts.of_record(decompressed(blob, _Facts)).facts
         except (ValueError, TypeError):
             return ()
 
@@ -193,6 +193,6 @@ def _shown(question: StandingQuestion) -> StandingQuestion:
 def _read(kind: type[M], raw: object) -> M | None:
     """None for what is not there, and what cannot be read."""
     try:
-        return kind.model_validate_json(raw) if isinstance(raw, bytes | str) else None
+        return kind.of_record(raw) if isinstance(raw, bytes | str) else None
     except ValidationError:
         return None

@@ -53,7 +53,7 @@ class Telling:
     def _given(self, raw: bytes) -> bool:
         """True for one that is done with."""
         try:
-            notice = Notice.model_validate_json(raw)
+            notice = Notice.of_record(raw)
         except ValidationError:
             return True
         question = self._questions.kept(notice.standing_id)

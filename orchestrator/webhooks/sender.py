@@ -117,7 +117,7 @@ class Sender:
         raw = self._client.hget(StandingKeys.questions, standing_id)
         notices = self._client.lrange(StandingKeys.notices(standing_id), 0, -1)
         try:
-            question = StandingQuestion.model_validate_json(raw or b"")
+            question = StandingQuestion.of_record(raw or b"")
             found = next(one for one in map(json.loads, notices) if one["id"] == notice_id)
         except (ValueError, KeyError, StopIteration):  # it was removed, or is gone
             return []

@@ -27,6 +27,7 @@ from shared.connections.connect import drop_idle
 from shared.connections.key_types import declare
 from shared.connections.process import identity, pid_namespace, stopped
 from shared.models.base import Model
+from shared.release import release
 from shared.settings import Settings
 from shared.settings.fingerprint import fingerprint
 from shared.settings.path_key import reading_place
@@ -91,7 +92,7 @@ class WorkerBeat(Model):
 
     `reads`: see `reading_place`; empty where it reads no files for a client. `node`: its name for remote control.
     `threads`: its places for tasks (0: not known); `running`: tasks under way; `longest_s`: how long the first one is.
-    `of_queue`: how many of those under way are from each queue.
+    `of_queue`: how many of those under way are from each queue. `release`: empty of one that does not tell.
     """
 
     model_config = ConfigDict(extra="ignore")  # of a newer release, which may tell more
@@ -102,6 +103,7 @@ class WorkerBeat(Model):
     settings: dict[str, str] = Field(default_factory=dict)
     reads: str = ""
     node: str = ""
+    release: str = ""
     threads: int = 0
     running: int = 0
     of_queue: dict[str, int] = Field(default_factory=dict)
@@ -167,7 +169,7 @@ class Heartbeat:
     ) -> None:
         self._client, self._settings, self.queues, self._also = client, settings, queues, also
         said = {"queues": queues, "settings": fingerprint(settings), "reads": reading_place(settings)}
-        self._said = {**said, "node": _OwnPool.node}
+        self._said = {**said, "node": _OwnPool.node, "release": release()}
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
 

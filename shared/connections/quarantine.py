@@ -66,7 +66,7 @@ class Quarantine:
         """The newest first."""
         for raw in self._client.lrange(KEY, 0, MOST - 1):
             try:
-                yield Quarantined.model_validate_json(raw)
+                yield Quarantined.of_record(raw)
             except ValidationError:
                 continue
 

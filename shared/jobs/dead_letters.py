@@ -105,7 +105,7 @@ class DeadLetterStore:
     def _own(self, raw: object) -> DeadLetter | None:
         """A dead letter as it is kept; None for one that cannot be read, or that is another tenant's."""
         try:
-            dead_letter = DeadLetter.model_validate_json(text(raw)) if raw is not None else None
+            dead_letter = DeadLetter.of_record(text(raw)) if raw is not None else None
         except ValidationError:
             return None
         return dead_letter if dead_letter and self._tenant in {None, dead_letter.tenant} else None

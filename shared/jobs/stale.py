@@ -141,7 +141,7 @@ def marks_in(job: Mapping[str, str]) -> tuple[StaleMark, ...]:
     for name, value in job.items():
         if name.startswith(MARK):
             try:
-                found.append(StaleMark.model_validate_json(value))
+                found.append(StaleMark.of_record(value))
             except ValidationError:
                 continue
     return tuple(sorted(found, key=lambda mark: (mark.since, mark.path)))

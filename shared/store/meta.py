@@ -46,7 +46,7 @@ def read_meta(folder: Path) -> StoreMeta:
     Raises: StoreError when it is missing, unreadable or of another format.
     """
     try:
-        meta = StoreMeta.model_validate_json((folder / FILE).read_bytes())
+        meta = StoreMeta.of_record((folder / FILE).read_bytes())
     except (OSError, ValidationError):
         raise unusable(folder, f"{FILE} is missing or unreadable") from None
     if meta.format != FORMAT:

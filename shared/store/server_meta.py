@@ -66,13 +66,14 @@ class ServerMeta(Model):
 
 def read_meta(metadata: Mapping[str, Any]) -> ServerMeta:
     """The metadata of a collection of ours. Raises: KeyError or ValidationError when it is none, or not finished."""
-    return ServerMeta(
-        built_with=BuiltWith.model_validate(metadata["built_with"]),
-        index_version=metadata["index_version"],
-        tenants=_notes(metadata),
-        writing={name: at for name, at in metadata.items() if name.startswith(WRITING) and at},
+    said = {
+        "built_with": metadata["built_with"],
+        "index_version": metadata["index_version"],
+        "tenants": _notes(metadata),
+        "writing": {name: at for name, at in metadata.items() if name.startswith(WRITING) and at},
         **{name: metadata[name] for name in ("mirror", "copying", "moved_to", "replaced_by") if metadata.get(name)},
-    )
+    }
+    return ServerMeta.model_validate(said, extra="ignore")  # of another release, which may say more
 
 
 def notes_of(meta: ServerMeta) -> dict[str, Any]:
@@ -80,8 +81,7 @@ def notes_of(meta: ServerMeta) -> dict[str, Any]:
     return {f"{NOTE}{tenant}": note.model_dump() for tenant, note in meta.tenants.items()}
 
 
-def _notes(metadata: Mapping[str, Any]) -> dict[str, TenantNote]:
+def _notes(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """What is noted of each tenant. A `finished` without a tenant (older releases) belongs to the tenant `default`."""
     old = {DEFAULT_TENANT: {"finished": metadata["finished"]}} if "finished" in metadata else {}
-    new = {name.removeprefix(NOTE): note for name, note in metadata.items() if name.startswith(NOTE)}
-    return {tenant: TenantNote.model_validate(note) for tenant, note in {**old, **new}.items()}
+    return {**old, **{name.removeprefix(NOTE): note for name, note in metadata.items() if name.startswith(NOTE)}}

@@ -116,7 +116,7 @@ def init(of: Generations, built_with: BuiltWith, place: str, *, apply: bool) -> 
 def _report(of: Generations, name: str, current: str | None, sizes: tuple[int | None, int | None]) -> CollectionReport:
     found = of.look(name)
     metadata, params = found.config.metadata or {}, found.config.params
-    built_with = BuiltWith.model_validate(metadata["built_with"]) if "built_with" in metadata else None
+    built_with = BuiltWith.model_validate(metadata["built_with"], extra="ignore") if "built_with" in metadata else None
     here, elsewhere, inactive = _shards(of, name)
     return CollectionReport(
         name=name,

@@ -40,7 +40,7 @@ from shared.settings.changed import changed
 from shared.tasks.app import settings_of
 from shared.tasks.result_backend import LAST
 from shared.tasks.run_context import in_task, tell
-from shared.tasks.signatures import AnyTask, Dispatcher, delivery, merge_signature
+from shared.tasks.signatures import AnyTask, Dispatcher, delivery, merge_signature, skip_rest
 from shared.tasks.work_tracker import WorkTracker, already_done
 
 log = logging.getLogger("ramify.tasks")
@@ -224,7 +224,7 @@ class TaskRegistry:
         try:
             message = read_message(raw)
         except MessageVersionError as error:
-            return self._refused(task.name, raw, error)
+            return self._refused(task, raw, error)
         try:
             with self._tracker.tracked(message, task.name, delivery(task.request)) as begun:
                 if begun.job is None or begun.job.terminal:
@@ -333,11 +333,15 @@ class TaskRegistry:
         run.annotate(getattr(error, "cost", None))  # what it has spent, and gone on without, before it failed
         on_error(replace(run, out_of_time=isinstance(error, DeadlineError)), reason)
 
-    def _refused(self, task: str, raw: dict[str, object], error: MessageVersionError) -> dict[str, str]:
-        """A message of another release: a warning in the job, if it can be found; it ends by its deadline."""
-        log.error("%s: message refused: %s", task, error)
+    def _refused(self, task: AnyTask, raw: Mapping[str, object], error: MessageVersionError) -> dict[str, str]:
+        """A message that cannot be read here. The reaper finds it lost and sends it again, as long as the job has time.
+
+        So a worker of the release that it is of gets it in the end; what follows it in its chain would run too early.
+        """
+        skip_rest(task)
+        log.warning("%s: message refused: %s", task.name, error)
         job_id = raw.get("job_id")
-        if isinstance(job_id, str):
+        if isinstance(job_id, str) and not error.other_release:
             self.jobs.annotate(job_id, warnings=[f"A worker refused a message: {error}"])
         return {"refused": str(error)}
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from shared.contract import read_request
 from shared.errors import InputError, RamifyError
 from shared.models import DocumentOutcome
 from shared.models.corpus import (
@@ -29,7 +30,7 @@ from workers.search.resources import SearchResources
 def documents_reply(store_of: Callable[[str], ChunkStore], raw: dict[str, Any]) -> DocumentsReply:
     """A page of a tenant's documents."""
     try:
-        request = DocumentsRequest.model_validate(raw)
+        request = read_request(DocumentsRequest, raw)
         return page_of(store_of(request.tenant), request)
     except (RamifyError, ValidationError) as error:
         return DocumentsReply(error=str(error))
@@ -38,7 +39,7 @@ def documents_reply(store_of: Callable[[str], ChunkStore], raw: dict[str, Any]) 
 def passage_reply(store_of: Callable[[str], ChunkStore], raw: dict[str, Any]) -> PassageReply:
     """A passage of the document that a name means, or the documents that it may mean."""
     try:
-        request = PassageRequest.model_validate(raw)
+        request = read_request(PassageRequest, raw)
         store = store_of(request.tenant)
         found = meant(store, request.name, request.namespace)
         if len(found) != 1:
@@ -58,7 +59,7 @@ def remove_reply(
     `check` holds kept answers against what was removed.
     """
     try:
-        request = RemoveRequest.model_validate(raw)
+        request = read_request(RemoveRequest, raw)
         indexer = indexer_of(request.tenant)
         outcomes = indexer.remove_documents(request.doc_ids)
         for namespace in request.namespaces if request.last else ():
@@ -72,7 +73,7 @@ def remove_reply(
 def store_reply(resources: SearchResources, data_dir: Path, raw: dict[str, Any]) -> StoreReply:
     """The embedded store that this process owns, of all tenants; written into a snapshot, if one is named."""
     try:
-        request = StoreRequest.model_validate(raw)
+        request = read_request(StoreRequest, raw)
         state = resources.stored()
         saved = resources.snapshot(data_dir.absolute() / SNAPSHOTS / request.snapshot) if request.snapshot else None
         return StoreReply(state=state, snapshot=saved)

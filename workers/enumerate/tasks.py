@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from shared.contract import TaskMessage, TaskName
+from shared.contract import TaskMessage, TaskName, read_request
 from shared.errors import DamagedError, RamifyError
 from shared.models.enumeration import Values, ValuesReply, ValuesRequest
 from shared.providers.time_shares import seconds_for
@@ -68,7 +68,7 @@ def rerank_columns(run: TaskRun) -> None:
 def search_values(raw: dict[str, Any]) -> str:
     """Values or a count, as a ValuesReply in JSON, which holds the error instead of raising it."""
     try:
-        request = ValuesRequest.model_validate(raw)
+        request = read_request(ValuesRequest, raw)
         store = search_resources().store(request.tenant)
         return ValuesReply(values=_values(store, request)).model_dump_json()
     except (RamifyError, ValidationError) as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from shared.contract import TaskMessage, TaskName
+from shared.contract import TaskMessage, TaskName, read_request
 from shared.errors import RamifyError
 from shared.jobs import State
 from shared.jobs.reader import readable
@@ -165,7 +165,7 @@ def _warnings(run: TaskRun, failed: list[LeafResult]) -> list[str]:
 def merge_early(task: AnyTask, raw: dict[str, Any]) -> str:
     """What a job has so far. Returns an EarlyReply as JSON, which holds the error instead of raising it."""
     try:
-        request, jobs = EarlyRequest.model_validate(raw), registry.jobs
+        request, jobs = read_request(EarlyRequest, raw), registry.jobs
         with readable(request.job_id):
             job = jobs.job(request.job_id)
             if job is None or job.request.tenant != request.tenant:

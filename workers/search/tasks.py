@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from shared.contract import TaskName
+from shared.contract import TaskName, read_request
 from shared.errors import InputError, RamifyError
 from shared.models import ROOT_ID, Cost, Facet, Node, SearchResult
 from shared.models.find import MAX_ANCHORS, Anchor, Context, FindReply, FindRequest, RelatedReply, RelatedRequest
@@ -66,7 +66,7 @@ def _as_recorded(run: TaskRun, node: Node, replay: Replay, timeout_s: float) -> 
 def search_find(raw: dict[str, Any]) -> str:
     """One query without plan, LLM or job. Returns a FindReply as JSON, which holds the error instead of raising it."""
     try:
-        request = FindRequest.model_validate(raw)
+        request = read_request(FindRequest, raw)
         settings = registry.settings
         node = Node(id=f"{ROOT_ID}.0", parent_id=ROOT_ID, level=1, facet=Facet.ORIGINAL, query=request.query)
         most = max(request.top_n * settings.search.candidate_multiplier, settings.multi_query.candidates_per_query)
@@ -118,7 +118,7 @@ def _contexts(anchors: Sequence[Anchor], request: FindRequest | RelatedRequest) 
 def search_related(raw: dict[str, Any]) -> str:
     """The contexts of a job's hits. Returns a RelatedReply as JSON, which holds the error instead of raising it."""
     try:
-        request = RelatedRequest.model_validate(raw)
+        request = read_request(RelatedRequest, raw)
         return RelatedReply(contexts=_contexts(request.anchors, request)).model_dump_json()
     except (RamifyError, ValidationError) as error:
         return RelatedReply(error=str(error)).model_dump_json()

@@ -224,7 +224,7 @@ class StalenessCheck:
         found = set[str]()
         for raw in rows:
             try:
-                found.add(StandingState.model_validate_json(raw).answer or "")
+                found.add(StandingState.of_record(raw).answer or "")
             except ValidationError:
                 continue
         return frozenset(found)

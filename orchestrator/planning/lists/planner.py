@@ -88,7 +88,7 @@ def _no_list(question: str, known: Values, reading: Reading) -> Grown:
 
 def _ask_search_pool(app: Celery, settings: Settings, request: ValuesRequest, timeout_s: float) -> Values:
     """The reply of the search pool. This task waits for that pool, whose tasks wait for no other pool."""
-    reply = ValuesReply.model_validate_json(call_pool(app, settings, TaskName.SEARCH_VALUES, request, timeout_s))
+    reply = ValuesReply.of_record(call_pool(app, settings, TaskName.SEARCH_VALUES, request, timeout_s))
     if reply.values is None:
         raise RamifyError(reply.error or "the search pool gave no reason")
     return reply.values

@@ -62,7 +62,9 @@ for _, line in ipairs(given.lines) do
     out[#out + 1] = redis.call('HGET', KEYS[5], number)
   else
     local job = id and ',"job_id":' .. cjson.encode(id) or ''
-    out[#out + 1] = '{"line":' .. number .. ',"kind":"' .. kind .. '"' .. job .. ending .. '}'
+    -- `number` is what the release before reads; it goes with the next one.
+    local numbers = '{"line":' .. number .. ',"number":' .. number
+    out[#out + 1] = numbers .. ',"kind":"' .. kind .. '"' .. job .. ending .. '}'
     lines[#lines + 1], lines[#lines + 2] = number, out[#out]
     tally('lines')
     tally(kind)

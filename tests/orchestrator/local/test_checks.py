@@ -121,6 +121,20 @@ def test_workers_that_serve_all_queues_are_one_line() -> None:
     assert detail == "5 workers serve all queues: merge@a, ops@a, plan@a, rerank@a, search@a"
 
 
+def test_workers_of_several_releases_are_named_and_those_of_this_one_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks_stack, "release", lambda: "2.0")
+    new = [one.but(release="2.0") for one in BEATS]
+    assert list(checks_stack.pool_releases(new)) == []
+    assert list(checks_stack.pool_releases([])) == []
+    ((check),) = checks_stack.pool_releases([BEATS[0], BEATS[1].but(release="1.9"), *new[2:]])
+    first, second = BEATS[0].pool, BEATS[1].pool
+    assert check.ok is None
+    assert check.detail.startswith(f"not told: {first}; 1.9: {second}; 2.0: ")
+    assert check.detail.endswith("; this command: 2.0")
+    ((check),) = checks_stack.pool_releases([one.but(release="1.9") for one in BEATS])
+    assert check.ok is None, "all pools run another release than this command"
+
+
 def test_a_queue_without_a_worker_is_named() -> None:
     answers = {name: queues for name, queues in ALL.items() if name != "search@a"}
     beats = [one for one in BEATS if one.pool != "search"]

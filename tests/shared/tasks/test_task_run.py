@@ -194,3 +194,45 @@ def test_a_search_marks_and_hands_over_in_two_scripts_with_what_it_has_to_say(
     before = scripts()
     registry._run(task, message, search, fail_job)
     assert scripts() - before == 2
+
+
+def chained(registry: TaskRegistry, message: dict[str, object]) -> tuple[dict[str, str], list[object]]:
+    """What a search returns for this message, and what is left of its chain."""
+    request = SimpleNamespace(id="task", chain=[{"task": "rerank.leaf"}], chord=None)
+    task = SimpleNamespace(name="search.leaf", request=request)
+    return registry._run(
+        task, message, lambda run: run.put_candidates(SearchResult(mode="bm25")), fail_job
+    ), request.chain
+
+
+def test_given_a_message_of_a_version_that_is_not_read_then_nothing_follows_it_and_the_job_is_as_it_was(
+    client: redis.Redis, settings: Settings
+) -> None:
+    registry = TaskRegistry(make_app(settings))
+    walked = WalkedJob(registry.jobs, new_id())
+    registry.jobs.enqueue([(walked.id, JobRequest(question="why?"))])
+    walked.to("searching")
+    before = client.hgetall(JobKeys(walked.id).work), JobReader(client).status(walked.id)
+
+    told, left = chained(registry, {"v": 2, "job_id": walked.id, "node_id": "0.0"})
+
+    assert "version 2" in told["refused"]
+    assert outcome_of_run("SUCCESS", told) == "refused"
+    assert left == [], "the rerank would find no candidates"
+    after = client.hgetall(JobKeys(walked.id).work), JobReader(client).status(walked.id)
+    assert after == before, "the reaper sends it again; the job says nothing of it"
+
+
+def test_given_a_field_of_a_newer_release_then_the_message_is_read_without_it(
+    client: redis.Redis, settings: Settings
+) -> None:
+    registry = TaskRegistry(make_app(settings))
+    walked = WalkedJob(registry.jobs, new_id())
+    registry.jobs.enqueue([(walked.id, JobRequest(question="why?"))])
+    walked.to("searching")
+
+    told, left = chained(registry, {"v": 1, "job_id": walked.id, "node_id": "0.0", "colour": "red"})
+
+    assert told == {"node": "0.0"}
+    assert left
+    assert registry.jobs.leaf_states(walked.id)["0.0"] == "searched"
