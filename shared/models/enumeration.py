@@ -16,8 +16,8 @@ MAX_SENTENCE, MAX_VALUE = 240, 200
 MAX_COLUMNS = 12
 
 
-#: By date, or "" for the order of the paths. Documents without a date come last.
-ListOrder = Literal["", "newest", "oldest"]
+#: By date, by the numbers of a field, or "" for the order of the paths. Documents without a date or number come last.
+ListOrder = Literal["", "newest", "oldest", "most", "least"]
 
 
 class Condition(Model):
@@ -44,6 +44,14 @@ class FieldFilter(Model):
     negated: bool = False
 
 
+class AmountOrder(Model):
+    """The field that a list is ordered by: keys of its names, its name for people, and key of a value -> its number."""
+
+    names: tuple[str, ...] = Field(min_length=1)
+    label: str
+    numbers: dict[str, float] = Field(default_factory=dict)
+
+
 class Scan(Model):
     """Which documents belong to the list, and what is to be told of each.
 
@@ -53,8 +61,8 @@ class Scan(Model):
     other keys that the corpus has for one, `counting` that the number
     was. With `code` the members are definitions of code, or files by what they define and import. `unread`: words of
     the question that are in none of it; documents that meet more of `ranking`, which is made of them, come first.
-    `order`: by date instead, and only the first `limit` of them; 0: all. `documents` and `index_version`: what the
-    filter held when the scan was planned.
+    `order`: by date instead, or by the field `by`, and only the first `limit` of them, with those that have the same
+    number as the last one; 0: all. `documents` and `index_version`: what the filter held when the scan was planned.
     """
 
     filters: Filters = Filters()
@@ -75,6 +83,7 @@ class Scan(Model):
     counting: bool = False
     order: ListOrder = ""
     limit: int = Field(default=0, ge=0)
+    by: AmountOrder | None = None
     unread: tuple[str, ...] = ()
     ranking: tuple[Condition, ...] = ()
     understood: str = ""
@@ -88,7 +97,8 @@ class ListRow(Model):
     `uri` is its source, `sentence` the one that matches (the first one without words).
 
     `fields` has the columns that it says something about, `copy_of` the number (from 1) of an earlier row with the
-    same text. `digest` tells equal texts. `near`: so much of the scan's `ranking` it meets.
+    same text. `digest` tells equal texts. `near`: so much of the scan's `ranking` it meets. `amount`: its number in the
+    field that the list is ordered by.
 
     Of a definition, `title` is its name, `symbol` the qualified one, `sentence` its head, `line` where it begins, and
     `number` (from 1) its place in the file.
@@ -106,6 +116,7 @@ class ListRow(Model):
     copy_of: int | None = None
     digest: str = ""
     near: int = 0
+    amount: float | None = None
     symbol: str = ""
     line: int | None = None
     number: int = 0
@@ -149,8 +160,8 @@ class ListTable(Model):
 
     `unit` says what the rows are, `kinds` how many definitions of each kind there are, `unparsed` of how many files it
     is not known what they define, `unlabelled` how many documents speak of a field that was asked for, of which none
-    was read. `matched` counts rows, `fitting` all that meet the conditions where only some were
-    asked for, in `order`, `copies` those with the text of an earlier row. `pages` of `page_rows` rows each
+    was read. `matched` counts rows, `fitting` all that meet the conditions where only some were asked for, in `order`
+    (of the field `ordered_by`), `copies` those with the text of an earlier row. `pages` of `page_rows` rows each
     are in the job store, all rows together, in the order of their paths; with `unread`, words of the question that were
     not understood, those that have more of them first. `partial`: not everything was read; `changed`: the corpus was
     written meanwhile. `columns` were asked for; `by` says who filled them; `dropped` counts a model's values that do
@@ -166,6 +177,7 @@ class ListTable(Model):
     matched: int = 0
     fitting: int = 0
     order: ListOrder = ""
+    ordered_by: str = ""
     unit: Literal["document", "definition", "file"] = "document"
     kinds: dict[str, int] = Field(default_factory=dict)
     unparsed: int = 0

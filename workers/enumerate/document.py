@@ -10,7 +10,8 @@ from typing import Any
 
 from shared.language.sentences import sentences
 from shared.language.text import CJK, plain, terms, value_key
-from shared.models.enumeration import MAX_SENTENCE, Condition, ListRow, Scan
+from shared.models.enumeration import MAX_SENTENCE, AmountOrder, Condition, ListRow, Scan
+from shared.store.fields import entries
 from shared.uri import SCHEME, quoted
 from workers.display import plain_line
 
@@ -75,6 +76,13 @@ class ListedDocument:
     def in_order(self) -> list[ListedChunk]:
         """The chunks as they stand in the document."""
         return sorted(self.chunks, key=lambda chunk: chunk.ordinal)
+
+    def amount(self, by: AmountOrder) -> float | None:
+        """Its number in that field; the largest of several."""
+        keys = frozenset(map(value_key, by.names))
+        stored = entries(self.first.get("fields") or ())
+        found = (by.numbers.get(value_key(value)) for name, value in stored if value_key(name) in keys)
+        return max((number for number in found if number is not None), default=None)
 
     def row(self, sentence: str, fields: dict[str, str], near: int = 0) -> ListRow:
         """The document's row in a list. Its digest is equal for equal texts, whatever their white space and case."""

@@ -62,12 +62,17 @@ class _Joined:
         self.matched = self.copies = self.pages = 0
 
     def write(self, rows: Iterator[ListRow]) -> None:
-        """Write all rows in their order, each document once: one that changed meanwhile may stand at two places."""
+        """Write all rows in their order, each document once: one that changed meanwhile may stand at two places.
+
+        With those that were asked for go those that have the number of the last one.
+        """
+        last: float | None = None
         for row in rows:
             if (own := (row.doc_id, row.number)) not in self._listed:
                 self._listed.add(own)
-                if not self._most or self.matched < self._most:
+                if not self._most or self.matched < self._most or (last is not None and row.amount == last):
                     self._add(row)
+                    last = row.amount
         self._flush()
 
     @property
@@ -111,6 +116,7 @@ def _table(
         matched=joined.matched,
         fitting=joined.fitting,
         order=scan.order,
+        ordered_by=scan.by.label if scan.by else "",
         unit="document" if scan.code is None else "definition" if scan.code.rows == "definitions" else "file",
         kinds=dict(+joined.kinds) if len(+joined.kinds) > 1 else {},
         unparsed=sum(report.unparsed for report in known),

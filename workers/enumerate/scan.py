@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from datetime import date
 from itertools import islice
@@ -59,6 +60,7 @@ def scan_shard(
             if matcher.fits(document):
                 columns = columns_of(document, scan.columns, scan.also_called) if scan.columns else {}
                 row = document.row(matcher.sentence(document), columns, matcher.near(document))
+                row = row.model_copy(update={"amount": document.amount(scan.by)}) if scan.by else row
                 rows[row.doc_id] = row
                 if len(columns) < len(scan.columns) and len(texts) < excerpts:
                     texts[row.doc_id] = _excerpt(document)
@@ -84,17 +86,26 @@ def _scan_code(store: ChunkStore, scan: Scan, lister: CodeLister, shard: Shard, 
     return Scanned(ordered, len(rows), cut=cut, unparsed=lister.unparsed)
 
 
-def place_in(scan: Scan) -> Callable[[ListRow], tuple[int, int, str, str, int]]:
-    """The order of a list: by date where asked for, by words that were not understood, then by path and line."""
-    sign = {"newest": -1, "oldest": 1}.get(scan.order, 0)
-    return lambda row: (_day(row, sign), -row.near, row.path, row.doc_id, row.number)
+def place_in(scan: Scan) -> Callable[[ListRow], tuple[float, int, str, str, int]]:
+    """The order of a list: by date or number where asked for, by words not understood, then by path and line."""
+    sign = {"newest": -1, "oldest": 1, "most": -1, "least": 1}.get(scan.order, 0)
+    number = _amount if scan.by else _day
+    return lambda row: (_in_order(number(row), sign), -row.near, row.path, row.doc_id, row.number)
 
 
-def _day(row: ListRow, sign: int) -> int:
-    """The day as a number in that order; behind all others without a date."""
+def _in_order(number: float | None, sign: int) -> float:
+    """The number in that order; behind all others without one."""
     if not sign:
         return 0
-    return sign * date.fromisoformat(row.date[:10]).toordinal() if row.date else date.max.toordinal()
+    return math.inf if number is None else sign * number
+
+
+def _day(row: ListRow) -> float | None:
+    return date.fromisoformat(row.date[:10]).toordinal() if row.date else None
+
+
+def _amount(row: ListRow) -> float | None:
+    return row.amount
 
 
 def _excerpt(document: ListedDocument) -> str:

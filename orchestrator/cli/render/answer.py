@@ -210,7 +210,8 @@ def _list(job_id: str, table: ListTable) -> Iterator[RenderableType]:
 
 def _list_notes(table: ListTable) -> Iterator[str]:
     if table.fitting > table.matched:
-        yield f"{table.fitting} documents fit; these are the {table.matched} {table.order}."
+        how = {"most": f"with the highest {table.ordered_by}", "least": f"with the lowest {table.ordered_by}"}
+        yield f"{table.fitting} documents fit; these are the {table.matched} {how.get(table.order, table.order)}."
     if table.unread:
         yield f"Not understood as conditions: {', '.join(table.unread)}."
     if table.partial:

@@ -6,34 +6,30 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from datetime import date
 from functools import partial
-from typing import NamedTuple
 
+from orchestrator.planning.lists.amounts import NUMBER, Amounts, amounts_of, measured, number_of, unit_end
 from orchestrator.planning.lists.dates import DateSpan, spans
 from orchestrator.planning.lists.field_told import field_part
 from orchestrator.planning.lists.field_values import FieldGroup, KnownFields
 from orchestrator.planning.lists.markers import NamedValues, is_negated
 from orchestrator.planning.lists.numerals import with_digits
-from orchestrator.planning.lists.words import Sentence, compiled, listed, unique
-from shared.language.text import is_han, plain, value_key
+from orchestrator.planning.lists.words import Sentence, compiled, unique
+from shared.language.text import is_han, plain, terms
 from shared.models.enumeration import FieldFilter
 
-_NUMBER = r"[€$£¥]?\s?(?P<{0}>\d[\d,]*(?:\.\d+)?)\s?(?P<{0}_times>(?:<compare_times!>)(?![a-z]))?"
 _BETWEEN = (
-    rf"\s*(?:<compare_is>\s*)?(?P<between><compare_between>\s*)?{_NUMBER.format('low')}(?P<low_unit>[^\W\d_]{{1,8}}?)?"
-    rf"\s*<compare_and>\s*{_NUMBER.format('high')}"
+    rf"\s*(?:<compare_is>\s*)?(?P<between><compare_between>\s*)?{NUMBER.format('low')}(?P<low_unit>[^\W\d_]{{1,8}}?)?"
+    rf"\s*<compare_and>\s*{NUMBER.format('high')}"
 )
 _COMPARED = (
     r"\s*(?:<compare_is>\s*)?(?:(?P<most><compare_most>)|(?P<least><compare_least>)|(?P<more><compare_more>)"
-    rf"|(?P<less><compare_less>))\s*{_NUMBER.format('number')}"
+    rf"|(?P<less><compare_less>))\s*{NUMBER.format('number')}"
 )
 _UP_OR_DOWN = r"\s*(?:(?P<least><compare_up>)|(?P<most><compare_down>))"
-_SUFFIXED = rf"\s*(?:<compare_is>\s*)?{_NUMBER.format('number')}(?P<unit>[^\W\d_]{{1,4}}?)?{_UP_OR_DOWN}"
-_COUNTED = _NUMBER.format("number")
-_UNIT = re.compile(r"\s*([^\W\d_]{1,12}|[%€$£¥])")
-_VALUE = (
-    r"[^\d\-]{0,4}(?P<number>-?\d[\d,]*(?:\.\d+)?)\s?(?P<number_times>(?:<compare_times!>)(?![a-z]))?"
-    r"\s*(?P<unit>[^\d]{0,16})"
-)
+_SUFFIXED = rf"\s*(?:<compare_is>\s*)?{NUMBER.format('number')}(?P<unit>[^\W\d_]{{1,4}}?)?{_UP_OR_DOWN}"
+_COUNTED = NUMBER.format("number")
+#: The last word before a span of time.
+_VERB_BEFORE = re.compile(r"(?<![a-z0-9\-])([a-z]+)\s*$")
 _LINK = r"\s*(?:<compare_is>)?\s*$"
 _LEAD = r"(?:<field_lead>)\s*$"
 _VERB_LEAD = r"(?:(?:that|which) )?(?:<compare_verb>)\s*$"
@@ -41,18 +37,9 @@ _BEHIND_UNIT = (
     r"\s*(?:$|[?!.,;)(、，。；？！]|<compare_span>|<behind_said>|<both>|<either>|<noun>|<tail>|[^\x00-\x7f]|\x1f)"
 )
 _WORD_BEGINS = re.compile(r"(?<![a-z0-9_])(?=[a-z0-9])|(?=[\u3400-\u9fff])")
-#: What the words of `compare_times` stand for, in their order.
-_TIMES = (1e3, 1e4, 1e6, 1e8)
-#: Of so many of its values a field is one of numbers, or of days.
+#: Of so many of its values a field is one of days.
 _MOSTLY = 0.6
 _MOST_TAKEN, _LOOK_BACK = 4, 40
-
-
-class _Amount(NamedTuple):
-    """The number that a value begins with, and what it counts."""
-
-    number: float
-    unit: str
 
 
 def take_comparisons(sentence: Sentence, known: KnownFields, named: NamedValues) -> None:
@@ -94,10 +81,22 @@ def _field_days(
             if name is None or name.end != len(head):
                 continue
             group = known.groups[name.values[0]]
-            days = {value: day for value in group.names.known if (day := _day(value, today))}
-            if len(days) >= _MOSTLY * len(group.names.known):
+            if days := _days(group, today):
                 yield start, span.end, group, partial(_within, days, span)
                 break
+        for key, stem in known.dated:
+            behind = re.compile(rf"\s*{re.escape(stem)}").match(text, span.end) if is_han(stem) else None
+            before = None if is_han(stem) else _VERB_BEFORE.search(head)
+            said = behind or (before if before and " ".join(terms(before[1])) == stem else None)
+            if said and (days := _days(group := known.groups[key], today)):
+                start, end = (span.start, said.end()) if behind else (said.start(), span.end)
+                yield start, end, group, partial(_within, days, span)
+
+
+def _days(group: FieldGroup, today: date) -> dict[str, date]:
+    """Value -> day of a field of days; empty for any other field."""
+    days = {value: day for value in group.names.known if (day := _day(value, today))}
+    return days if len(days) >= _MOSTLY * len(group.names.known) else {}
 
 
 def _within(days: Mapping[str, date], span: DateSpan, value: str) -> bool:
@@ -112,15 +111,17 @@ def _day(value: str, today: date) -> date | None:
 
 def _taken_at(sentence: Sentence, group: FieldGroup, start: int, end: int, named: NamedValues) -> int | None:
     """Take the comparison behind the name that ends at `end`; None where there is none."""
-    if not (amounts := _amounts(group)):
+    if not (amounts := amounts_of(group)):
         return None
     for template in (_BETWEEN, _COMPARED, _SUFFIXED):
         found = compiled(template).match(sentence.text, end)
-        fits = _fits(found, amounts) if found else None
-        stop = _unit_end(sentence.text, found.end(), amounts) if found else None
-        if fits and stop:
+        stop = unit_end(sentence.text, found.end(), amounts) if found else None
+        if found is None or stop is None:
+            continue
+        unit = found.groupdict().get("unit") or sentence.text[found.end() : stop]
+        if fits := _fits(found, amounts, unit):
             behind = compiled(r"\s*<compare_span>").match(sentence.text, stop)
-            if template is _BETWEEN and found and not (found["between"] or behind):
+            if template is _BETWEEN and not (found["between"] or behind):
                 continue
             _keep(sentence, (start, behind.end() if behind else stop), group, fits, named)
             return start + 1
@@ -136,44 +137,20 @@ def _taken_by_unit(sentence: Sentence, known: KnownFields, start: int, named: Na
         found = compiled(template).match(text, start)
         if found is None or (template is _BETWEEN and not found["between"]):
             continue
-        for group, unit_end in _measured(text, found.end(), known):
-            behind = compiled(_UP_OR_DOWN).match(text, unit_end) if template is _COUNTED else None
-            fits = _fits(found, _amounts(group), behind)
-            end = behind.end() if behind else unit_end
+        for group, amounts, stop in measured(text, found.end(), known):
+            behind = compiled(_UP_OR_DOWN).match(text, stop) if template is _COUNTED else None
+            fits = _fits(found, amounts, text[found.end() : stop], behind)
+            end = _own_name_end(text, behind.end() if behind else stop, group, known)
             if fits and compiled(_BEHIND_UNIT).match(text, end):
                 _keep(sentence, (begun, end), group, fits, named)
                 return begun + 1
     return None
 
 
-def _measured(text: str, end: int, known: KnownFields) -> Iterator[tuple[FieldGroup, int]]:
-    """The field of numbers whose name or unit stands at `end`; none where several have the unit."""
-    start = end + len(text[end:]) - len(text[end:].lstrip())
-    if (name := known.names.at(text, start)) and _amounts(known.groups[name.values[0]]):
-        yield known.groups[name.values[0]], name.end
-        return
-    groups = {group.first: group for key in known.groups for group in [known.groups[key]] if not group.instead}
-    found = [(group, stop) for group in groups.values() if (stop := _own_unit_end(text, end, _amounts(group)))]
-    if len({group.first for group, _ in found}) == 1:
-        yield found[0]
-
-
-def _own_unit_end(text: str, end: int, amounts: Mapping[str, _Amount]) -> int | None:
-    """Where a unit of these values ends that stands at `end`; None where there is none."""
-    unit = _UNIT.match(text, end)
-    units = {amount.unit for amount in amounts.values()} - {""}
-    if unit is None or not units:
-        return None
-    for length in range(len(unit[1]), 0, -1) if is_han(unit[1]) else (len(unit[1]),):
-        if value_key(unit[1][:length]) in units:
-            return unit.start(1) + length
-    return None
-
-
-def _amounts(group: FieldGroup) -> dict[str, _Amount]:
-    """The values of a field of numbers; none of any other field."""
-    amounts = {value: amount for value in group.names.known if (amount := _amount(value))}
-    return amounts if len(amounts) >= _MOSTLY * len(group.names.known) else {}
+def _own_name_end(text: str, end: int, group: FieldGroup, known: KnownFields) -> int:
+    """Where the name of that field ends if it stands at `end` once more: "100 patients enrolled"; else `end`."""
+    name = known.names.at(text, end + len(text[end:]) - len(text[end:].lstrip()))
+    return name.end if name and known.groups[name.values[0]].first == group.first else end
 
 
 def _keep(
@@ -190,31 +167,17 @@ def _keep(
     sentence.take(begun, end)
 
 
-def _amount(value: str) -> _Amount | None:
-    found = compiled(_VALUE).fullmatch(plain(value).strip())
-    return _Amount(_number(found, "number"), value_key(found["unit"])) if found else None
-
-
-def _number(found: re.Match[str], group: str) -> float:
-    number = float(found[group].replace(",", ""))
-    if times := found[f"{group}_times"]:
-        number *= next(
-            factor
-            for place, factor in enumerate(_TIMES * len(listed("compare_times")))
-            if re.fullmatch(listed("compare_times")[place], times)
-        )
-    return number
-
-
 def _fits(
-    found: re.Match[str], amounts: dict[str, _Amount], behind: re.Match[str] | None = None
+    found: re.Match[str], amounts: Amounts, unit: str, behind: re.Match[str] | None = None
 ) -> Callable[[str], bool] | None:
-    """What an amount must be for the bound that was found, part of which may stand behind the unit."""
+    """What a value must be for the bound in this unit, part of which may stand behind the unit."""
     groups = {**found.groupdict(), **(behind.groupdict() if behind else {})}
+    numbers, factor = amounts.numbers, amounts.factor(unit.strip()) or 1.0
     if "low" in groups:
-        low, high = _number(found, "low"), _number(found, "high")
-        return lambda value: value in amounts and low <= amounts[value].number <= high
-    number = _number(found, "number")
+        lower = amounts.factor(groups["low_unit"]) if groups["low_unit"] else None
+        low, high = number_of(found, "low") * (lower or factor), number_of(found, "high") * factor
+        return lambda value: value in numbers and low <= numbers[value] <= high
+    number = number_of(found, "number") * factor
     checks: dict[str, Callable[[float], bool]] = {
         "more": lambda amount: amount > number,
         "least": lambda amount: amount >= number,
@@ -222,19 +185,4 @@ def _fits(
         "most": lambda amount: amount <= number,
     }
     check = next((checks[name] for name in checks if groups.get(name)), None)
-    return (lambda value: value in amounts and check(amounts[value].number)) if check else None
-
-
-def _unit_end(text: str, end: int, amounts: dict[str, _Amount]) -> int | None:
-    """Where the unit behind a number ends; None where it is another one than that of the values."""
-    unit = _UNIT.match(text, end)
-    units = {amount.unit for amount in amounts.values()} - {""}
-    if unit is None or compiled("<behind_said>|<both>|<either>|<noun>|<compare_span>|<tail>").match(
-        text, unit.start(1)
-    ):
-        return end
-    for length in range(len(unit[1]), 0, -1) if is_han(unit[1]) else (len(unit[1]),):
-        spelt = unit[1][:length]
-        if value_key(spelt) in units or compiled("<compare_unit>").fullmatch(spelt):
-            return unit.start(1) + length
-    return None
+    return (lambda value: value in numbers and check(numbers[value])) if check else None

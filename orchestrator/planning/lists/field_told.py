@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from orchestrator.planning.lists.markers import NamedValues
 from orchestrator.planning.lists.words import unique
 from shared.language import reader_sentence
-from shared.models.enumeration import FieldFilter, Values
+from shared.language.text import value_key
+from shared.models.enumeration import FieldFilter, Scan, Values
 
 
 def field_doubts(named: NamedValues, values: Values, question: str) -> Iterator[str]:
@@ -22,6 +23,19 @@ def field_doubts(named: NamedValues, values: Values, question: str) -> Iterator[
         yield reader_sentence(sentence, question, *filter(None, (spelt, near)))
     if named.fields and values.fields_unknown:
         yield reader_sentence("list_fields_unknown", question, f"{values.fields_unknown:,}")
+
+
+def without_field(scan: Scan | None, values: Values, question: str) -> Iterator[str]:
+    """Fields that a list denies values of, and that some of these documents do not have: "not owned by Ada"."""
+    for wanted in scan.fields if scan else ():
+        have = sum(_having(values.fields.get(value_key(name), {})) for name in wanted.names)
+        if wanted.negated and wanted.values and have < values.documents:
+            yield reader_sentence("list_without_field", question, " / ".join(wanted.names))
+
+
+def _having(counts: Mapping[str, int]) -> int:
+    """Documents with one of these values, each at the most once for a value and its parts: "Cove & Sons", "Sons"."""
+    return sum(count for value, count in counts.items() if not any(value != one and value in one for one in counts))
 
 
 def field_part(wanted: FieldFilter) -> str:

@@ -33,6 +33,10 @@ _MOST_VERBS = 300
 _STATES = ("status", "severity", "priority")
 
 
+#: The lists of a verb in a name: the name itself, before its value, behind it, and without any.
+_FORMS_OF_VERB = ("", "_said", "_behind", "_unset", "_lacking", "_nobody")
+
+
 class Meant(NamedTuple):
     """What a spelt value stands for: the keys of its fields and the values as they are written."""
 
@@ -114,9 +118,15 @@ class KnownFields:
             for form in other_forms(key):
                 self.groups.setdefault(form, group)
         self.names = Names(self.groups)
+        #: Names of fields that may hold days, and what is done then: 立案 of 立案日期, the stem of "release".
+        self.dated = [(key, stem) for key in self._values for stem in _verbs_of_day(key)]
         short = [value for known in self._values.values() if len(known) <= _MOST_SORTED for value in known]
         short = [value for value in dict.fromkeys(short) if _is_short(value)]
-        self.anywhere = Names(short, {value: (*_without_lead(value), *_name_parts(value)) for value in short})
+        self.anywhere = Names(
+            short, {value: (*_without_lead(value), *_forms_of(value), *_name_parts(value)) for value in short}
+        )
+        #: States without the word before them that says that they are reached: 结案 of 已结案.
+        self.reached = unique([state for value in short for state in _without_lead(value) if is_han(state)])
         self.forms: dict[str, tuple[str, ...]] = {}
         for value in filter(_PARTICIPLE.fullmatch, short):
             stem = " ".join(terms(value))
@@ -234,13 +244,13 @@ def _verbs_of(key: str) -> Iterator[tuple[str, str, str, str]]:
     """The verb that a name such as "supervisor" is made of: its stem, and patterns of its forms."""
     for language in languages():
         rows = zip(
-            *(language.lists.phrases.get(f"named_verb{part}", ()) for part in ("", "_said", "_behind", "_unset")),
+            *(language.lists.phrases.get(f"named_verb{part}", ()) for part in _FORMS_OF_VERB),
             strict=True,
         )
         for name, *patterns in rows:
             if found := re.fullmatch(name, key):
-                said, behind, unset = (pattern.format(re.escape(found[1])) for pattern in patterns)
-                yield found[1], said, behind, unset
+                said, behind, *unset = (pattern.format(re.escape(found[1])) for pattern in patterns)
+                yield found[1], said, behind, "|".join(unset)
 
 
 def _is_short(value: str) -> bool:
@@ -282,6 +292,25 @@ def _without_lead(value: str) -> tuple[str, ...]:
     """A state without the word before it that says that it is reached, as its denial has it."""
     led = (lead for language in languages() for lead in language.lists.phrases.get("value_lead", ()))
     return tuple(value.removeprefix(lead) for lead in led if value.startswith(lead) and len(value) > len(lead) + 1)
+
+
+def _forms_of(value: str) -> tuple[str, ...]:
+    """Other ways to say a state: 正在修复 for 修复中."""
+    rows = (
+        zip(*(language.lists.phrases.get(name, ()) for name in ("value_form", "value_said")), strict=True)
+        for language in languages()
+    )
+    found = ((re.fullmatch(form, value), said) for row in rows for form, said in row)
+    return tuple(said.format(match[1]) for match, said in found if match)
+
+
+def _verbs_of_day(key: str) -> Iterator[str]:
+    """What is done on the day that a field of this name holds: the verb, in Latin letters its stem."""
+    for language in languages():
+        for form in language.lists.phrases.get("name_of_day", ()):
+            if found := re.fullmatch(form, key):
+                yield found[1] if is_han(found[1]) else " ".join(terms(found[1]))
+                return
 
 
 def _parts(value: str) -> tuple[str, ...]:

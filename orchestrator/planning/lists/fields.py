@@ -53,6 +53,7 @@ class FieldTaker:
 
     def take_phrases(self) -> None:
         """Phrases that hold a field without its name: "unassigned", "owned by Ada", "does Ada own", 张三负责的."""
+        self.sentence.text = self._with_whole_states(self.text)
         for concept, group in self.known.concepts.items():
             self._each(f"<unset_{concept}>", partial(self._unset, group))
         for group, said, behind, unset in self.known.verbs(self.sentence.text):
@@ -64,6 +65,16 @@ class FieldTaker:
             self._each(f"<behind_{concept}>", partial(self._before, group))
         for concept, group in self.known.concepts.items():
             self._each(f"<weak_{concept}>", partial(self._behind, group, unknown=False))
+
+    def _with_whole_states(self, text: str) -> str:
+        """The text with states whole that are denied by their first characters: 没结案 for 没结, of 已结案."""
+        for state in self.known.reached:
+            others = [other for other in self.known.reached if other != state]
+            for length in range(1, len(state)):
+                if not any(other.startswith(state[:length]) for other in others):
+                    denied = compiled(rf"(?P<denied><state_denied>){re.escape(state[:length])}(?=$|<state_end>)")
+                    text = denied.sub(rf"\g<denied>{state}", text)
+        return text
 
     def _each(self, template: str, take: Callable[[re.Match[str]], bool]) -> None:
         place = 0

@@ -24,7 +24,7 @@ _SHORT_NOUN = rf"(?:<head_asked>)(?P<name>[{HAN}]{{1,3}})[?。!\s]*$"
 _MORE = r"\s*(?:,|<either>|<both>)\s*(?:<in_folder>\s*)?(?P<name>[\w\-]{1,60})(?!/)"
 _MOST_MORE = 8
 #: Between a folder's name and the documents that it describes; before a name that no word goes on into.
-_DESCRIBED = r"\s*(?:<value_end!>)?\s*"
+_DESCRIBED = rf"\s*(?:<value_end!>)?\s*(?:{GAP}\s*(?:<value_end!>)?\s*)*"
 _HAN_NOUN = rf"(?=[{HAN}])<noun>"
 _APART = rf"(?:[^{HAN}]|<value_end!>|<in_folder>)$"
 #: Behind it stands what documents are about, or what their texts hold.

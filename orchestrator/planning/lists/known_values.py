@@ -61,7 +61,7 @@ class KnownValues:
         if self._are_apart(spelt, tie):
             return self._take_each(spelt, tie, negated=tie.negated or is_negated(self._taker.sentence, start))
         said = " ".join(text[tie.start : tie.end].replace(GAP, " ").split())
-        as_spelt = {value_key(each) for each in spelt} == {value_key(each) for each in meant.values}
+        as_spelt = all(any(value_key(value) in value_key(each) for each in spelt) for value in meant.values)
         if tie.words or form or not (as_spelt and self._known.is_state(meant.names)):
             self._taker.told([said] if tie.words or form else spelt, meant)
         self._taker.append(meant, tie.start, tie.end, negated=tie.negated or is_negated(self._taker.sentence, start))
@@ -90,7 +90,8 @@ class KnownValues:
         text, around = self._taker.text, self._around
         first = negation_start(self._taker.sentence, start)
         if is_han(text[start]):
-            tie = around.han(first, end, person=self._are_people(spelt))
+            names = [name for meant in self._holding(spelt) for name in meant.names]
+            tie = around.han(first, end, person=self._are_people(spelt), names=names)
         else:
             tie = around.latin(start, end)
             if tie and not (sure or tie.words or self._is_name(spelt, end) or self._said(tie, start)):

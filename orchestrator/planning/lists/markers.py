@@ -12,17 +12,18 @@ from orchestrator.planning.lists.words import GAP, Names, Sentence, compiled, co
 from shared.language import derived, languages, reader_sentence
 from shared.language.text import is_han
 from shared.models import Filters
-from shared.models.enumeration import Condition, FieldFilter, ListOrder
+from shared.models.enumeration import AmountOrder, Condition, FieldFilter, ListOrder
 
 _HASH = re.compile(r"(?<![\w&])#(?P<name>[\w\-./]{1,60})")
 #: Unknown tags for which a known one is sought that looks like them: it costs a look at all that are known.
 _MOST_HINTS = 3
 #: Between the values of a list; "redis or celery" wants one of them.
 _JOIN = r"\s*(?:[,、]\s*(?P<last><last!>)?|(?P<word><all_of!>|<one_of!>)(?:(?<![a-z])|(?![a-z]))\s*)"
-_COUNT = r"(\d{1,4}|<count>)"
+#: A number of documents, in a group.
+COUNT = r"(\d{1,4}|<count>)"
 _ORDERS: dict[ListOrder, str] = {
-    "newest": rf"<newest_first>|<newest_counted> ?{_COUNT}<counted>?|(?<![\w.]){_COUNT} <newest_counted>|<newest>",
-    "oldest": rf"<oldest_first>|<oldest_counted> ?{_COUNT}<counted>?|(?<![\w.]){_COUNT} <oldest_counted>|<oldest>",
+    "newest": rf"<newest_first>|<newest_counted> ?{COUNT}<counted>?|(?<![\w.]){COUNT} <newest_counted>|<newest>",
+    "oldest": rf"<oldest_first>|<oldest_counted> ?{COUNT}<counted>?|(?<![\w.]){COUNT} <oldest_counted>|<oldest>",
 }
 _LACKING: dict[Literal["tags", "date"], str] = {"tags": "<no_tags>", "date": "<no_date>"}
 #: Of a question that asks for more than these, no part is taken.
@@ -64,6 +65,7 @@ class NamedValues:
     lacking: list[Literal["tags", "date"]] = field(default_factory=list)
     order: ListOrder = ""
     limit: int = 0
+    by: AmountOrder | None = None
     columns: tuple[str, ...] = ()
     left: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
@@ -129,12 +131,16 @@ def take_order(sentence: Sentence, named: NamedValues) -> None:
     """The order by date, and how many of that order: "the five newest", 最近的5篇. Not for a question of how many."""
     for order, phrases in _ORDERS.items():
         for found in compiled(phrases).finditer(sentence.text):
-            number = next((text for text in found.groups() if text), "")
-            limit = (int(number) if number.isdecimal() else count_of(number)) if number else 0
-            if limit <= MAX_LISTED:
+            if (limit := counted_in(found)) <= MAX_LISTED:
                 named.order, named.limit = order, limit
                 sentence.take(found.start(), found.end())
                 return
+
+
+def counted_in(found: re.Match[str]) -> int:
+    """What the number in a group of `COUNT` says; 0 without one."""
+    number = next((text for text in found.groups() if text), "")
+    return (int(number) if number.isdecimal() else count_of(number)) if number else 0
 
 
 class KnownTags(NamedTuple):

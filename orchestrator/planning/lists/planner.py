@@ -9,8 +9,9 @@ from datetime import date
 from celery import Celery
 
 from orchestrator.planning.lists.possible import asks_for_several, names_list, nearly_lists
-from orchestrator.planning.lists.reading import Reading, read_closely, understood
+from orchestrator.planning.lists.reading import Reading, read_closely
 from orchestrator.planning.lists.runs import told
+from orchestrator.planning.lists.understood import understood
 from orchestrator.planning.tree import Grown, original_leaf
 from orchestrator.remote import call_pool
 from shared.contract import TaskName

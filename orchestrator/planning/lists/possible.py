@@ -6,9 +6,9 @@ import re
 
 from orchestrator.planning.lists.folders import folder_names
 from orchestrator.planning.lists.known_values import of_one_word
-from orchestrator.planning.lists.words import FIELD_NOUN, Names, Sentence, compiled, kind_names
+from orchestrator.planning.lists.words import FIELD_NOUN, Names, Sentence, compiled, is_plural, kind_names
 from shared.language.routing import prepared
-from shared.language.text import HAN, is_han, plain, terms, value_key
+from shared.language.text import HAN, is_han, plain, terms
 from shared.models.enumeration import Scan, Values
 
 #: A longer question is hardly a list, and is not read against the corpus: words, and Han characters.
@@ -31,6 +31,8 @@ def may_be_list(question: str) -> bool:
     if not asked.low or asked.asking > 1 or han > _MOST_HAN or len(asked.low.split()) > _MOST_WORDS:
         return False
     text = plain(asked.low)
+    if compiled("<amount_asked>").search(text):
+        return True
     begins = (0, *(found.end() for found in compiled("<head_begins>").finditer(text)))
     return not any(compiled("<no_list>").search(text[place:]) for place in begins)
 
@@ -50,6 +52,8 @@ def names_list(question: str, values: Values, scan: Scan, *, whole: bool = False
         return False
     if not (_says_more(scan) or (compiled("<head_counted>").search(text) and scan.found.kinds and not scan.unread)):
         return False
+    if scan.by and not scan.unread and (scan.found.kinds or scan.found.paths):  # "the most expensive film"
+        return True
     heads = _Heads(values)
     if compiled("<head_done>").search(text):
         return not scan.unread and _does(text, scan)
@@ -113,7 +117,7 @@ class _Heads:
         places = (place for place in range(len(text)) if _begins(text, place))
         nouns = ((place, end) for place in places if (end := self._noun_end(text, place)))
         return any(
-            _is_plural(text[place:end]) or compiled(r"(?:<each_one>) $").search(text[:place]) for place, end in nouns
+            is_plural(text[place:end]) or compiled(r"(?:<each_one>) $").search(text[:place]) for place, end in nouns
         )
 
     def is_value(self, text: str) -> bool:
@@ -130,7 +134,7 @@ class _Heads:
                     compiled("<head_asked>").search(text) is not None
                     or compiled(_JOINT).search(head[:start]) is not None
                 )
-            return _is_plural(head[start:])
+            return is_plural(head[start:])
         return False
 
     def _value_in_front(self, text: str) -> bool:
@@ -138,7 +142,7 @@ class _Heads:
         lead = compiled(_LEAD).match(text)
         start = lead.end() if lead else 0
         known = self._values.at(text, start)
-        return known is not None and _is_plural(text[start : known.end]) and self._ends(text, known.end)
+        return known is not None and is_plural(text[start : known.end]) and self._ends(text, known.end)
 
     def _in_front(self, text: str, place: int) -> bool:
         """The first noun in the plural with no preposition or verb before it: "urgent tickets assigned to Tom"."""
@@ -149,7 +153,7 @@ class _Heads:
             if word is None:
                 return False
             end = self._noun_end(text, word.start())
-            if end and _is_plural(text[word.start() : end]) and self._ends(text, end):
+            if end and is_plural(text[word.start() : end]) and self._ends(text, end):
                 return True
             if compiled("(?:<head_before>)").fullmatch(word[0]):
                 return False
@@ -192,15 +196,6 @@ class _Heads:
             ends.append(word.end())
         ends += [found.end() for noun in nouns if (found := compiled(noun).match(text, start))]
         return max((end for end in ends if _ends_word(text, end)), default=None)
-
-
-def _is_plural(spelt: str) -> bool:
-    """True for documents as such in the plural, and for Han characters, which have none."""
-    return (
-        is_han(spelt[-1])
-        or (spelt.endswith("s") and value_key(spelt) != spelt)
-        or compiled("<head_mass>").fullmatch(spelt) is not None
-    )
 
 
 def _begins(text: str, place: int) -> bool:

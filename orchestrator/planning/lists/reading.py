@@ -10,8 +10,8 @@ from orchestrator.planning.lists.columns import take_columns
 from orchestrator.planning.lists.comparisons import take_comparisons, take_field_days
 from orchestrator.planning.lists.content import ContentReader
 from orchestrator.planning.lists.dates import DateSpan, spans, unread_time, with_assumed_years, with_years
-from orchestrator.planning.lists.definitions import asks_bases_of_functions, take_definitions, told_conditions
-from orchestrator.planning.lists.field_told import field_doubts, field_part
+from orchestrator.planning.lists.definitions import asks_bases_of_functions, take_definitions
+from orchestrator.planning.lists.field_told import field_doubts, without_field
 from orchestrator.planning.lists.field_values import KnownFields, field_names
 from orchestrator.planning.lists.fields import FieldTaker
 from orchestrator.planning.lists.folders import (
@@ -36,6 +36,8 @@ from orchestrator.planning.lists.markers import (
 )
 from orchestrator.planning.lists.runs import named as named_runs
 from orchestrator.planning.lists.runs import told
+from orchestrator.planning.lists.superlatives import take_superlatives
+from orchestrator.planning.lists.understood import dated, parts_of, understood
 from orchestrator.planning.lists.words import (
     FIELD_NOUN,
     GAP,
@@ -52,7 +54,7 @@ from shared.language.text import plain, value_key
 from shared.models import Filters
 from shared.models.base import Model
 from shared.models.code import CodeScan
-from shared.models.enumeration import Condition, FieldFilter, Scan, Values
+from shared.models.enumeration import MAX_COLUMNS, FieldFilter, Scan, Values
 
 #: A question with more words to look for is no list: hardly a document has them all.
 MAX_CONDITIONS = 12
@@ -90,7 +92,6 @@ def read_question(question: str, filters: Filters, values: Values, today: date) 
     else was understood, the question is to be searched.
     """
     sentence = Sentence(question)
-    counting = compiled("<counting>").search(sentence.text) is not None
     named = NamedValues(question=question)
     _take_exclusive(sentence, named)
     _say_in_year(sentence, kind_names(values.kinds))
@@ -103,10 +104,13 @@ def read_question(question: str, filters: Filters, values: Values, today: date) 
         return Reading(warnings=(why,))
     if code is None:
         take_lacking(sentence, named)
-    if not (counting or code):
-        take_order(sentence, named)
     kinds, tags = (Names(()), Names(())) if code else (kind_names(values.kinds), Names(values.tags))
     nouns = Nouns(kinds, folder_names(values.folders), tags)
+    if code is None:
+        take_superlatives(sentence, known, nouns, named)
+    counting = compiled("<counting>").search(sentence.text) is not None
+    if not (counting or code or named.by):
+        take_order(sentence, named)
     _take_values(sentence, named, values, nouns, None if code else known)
     if compiled(_EITHER_OF_TWO).search(sentence.text) or _joins_kinds(sentence.text, kinds):
         return Reading(warnings=(told("list_either", (question.strip(),), question),))
@@ -114,25 +118,20 @@ def read_question(question: str, filters: Filters, values: Values, today: date) 
     unread = unique([*named.left, *named_runs(content.unread, sentence, question)])
     joined = _joined(named.fields, known)
     named.fields = [one.model_copy(update={"names": known.spelt(one.names)}) for one in joined]
-    scan = _scan(filters, named, content).model_copy(
-        update={"counting": counting, "index_version": values.index_version, "unread": unread}
-    )
+    read = {"counting": counting, "index_version": values.index_version, "unread": unread}
+    scan = _scan(filters, named, content).model_copy(update=read)
     if not (code or content.names_documents) and (meant := _misspelt(unread, kinds)):
-        read = read_question(re.sub(rf"\b{re.escape(meant[0])}\b", meant[1], question), filters, values, today)
-        return read.model_copy(update={"warnings": (told("list_misspelt", meant, question), *read.warnings)})
+        spelt = read_question(re.sub(rf"\b{re.escape(meant[0])}\b", meant[1], question), filters, values, today)
+        return spelt.model_copy(update={"warnings": (told("list_misspelt", meant, question), *spelt.warnings)})
     scan = _of_code(scan, code) if code else scan
     if why := _why_not(scan, content, question):
         if code and not code.conditions:  # 采购类合同: "class" is a part of another word
-            read = read_question(question, filters, values.model_copy(update={"code": 0}), today)
-            return read if read.scan and read.scan.found.kinds else Reading(warnings=(why,), unread=unread)
+            other = read_question(question, filters, values.model_copy(update={"code": 0}), today)
+            return other if other.scan and other.scan.found.kinds else Reading(warnings=(why,), unread=unread)
         return Reading(warnings=(why,), unread=unread)
     scan = scan.model_copy(update={"limit": 0 if unread else scan.limit, "also_called": _names_of_columns(scan, known)})
     scan = scan.model_copy(update={"understood": understood(scan) or "all documents"})
-    assumed = [*named.assumed, *content.assumed, *_also_fields(content, values)]
-    doubts = (*field_doubts(named, values, question), *_doubts(scan, assumed, question))
-    for sentence_name, words in (("list_apart", content.apart), ("list_phrase", content.phrases)):
-        doubts = (*doubts, told(sentence_name, unique(words), question)) if words and not code else doubts
-    return Reading(scan=scan, warnings=(*named.warnings, *doubts), unread=unread)
+    return Reading(scan=scan, warnings=_warnings(scan, named, content, values, question), unread=unread)
 
 
 def read_closely(
@@ -153,7 +152,9 @@ def read_closely(
     truncated = {*values.truncated} - {"fields"} | {*own.truncated} & {"fields"}
     update = {"fields": own.fields, "fields_unknown": own.fields_unknown, "documents": own.documents}
     values = values.model_copy(update={**update, "truncated": tuple(sorted(truncated))})
-    return read_question(question, filters, values, today), values
+    reading = read_question(question, filters, values, today)
+    warnings = (*reading.warnings, *without_field(reading.scan, values, question))
+    return reading.model_copy(update={"warnings": warnings}), values
 
 
 def _take_times(sentence: Sentence, named: NamedValues, question: str, known: KnownFields, today: date) -> str:
@@ -169,7 +170,7 @@ def _take_times(sentence: Sentence, named: NamedValues, question: str, known: Kn
     if days is None or not take_dates(sentence, days, named):
         return _NEVER
     if assumed or any(span.vague for span in days):
-        named.warnings.append(told("list_time_read", [_dated(span) for span in map(_as_filters, days)], question))
+        named.warnings.append(told("list_time_read", [dated(span) for span in map(_as_filters, days)], question))
     return ""
 
 
@@ -280,7 +281,7 @@ def _why_unread(scan: Scan, content: ContentReader, question: str) -> str:
         return told("list_time_unread", stray, question)
     if scan.limit and scan.unread and not (scan.code or scan.found.paths or content.names_documents):
         return told("list_limit_unread", scan.unread, question)
-    if scan.unread and scan.code and not scan.code.conditions and len([*_parts(_unfiltered(scan))]) == 1:
+    if scan.unread and scan.code and not scan.code.conditions and len([*parts_of(_unfiltered(scan))]) == 1:
         return told("list_kind_alone", scan.unread, question)
     if scan.code and asks_bases_of_functions(scan.code):
         return told("list_unread_alone", scan.unread or (question,), question)
@@ -299,6 +300,15 @@ def _of_code(scan: Scan, code: CodeScan) -> Scan:
     update = {"unread": unique([*scan.unread, *words, *scan.columns]), "conditions": (), "columns": ()}
     ranking = unique([*scan.ranking, *(one for one in scan.conditions if not one.negated)])[:MAX_CONDITIONS]
     return scan.model_copy(update={**update, "code": code, "ranking": ranking})
+
+
+def _warnings(scan: Scan, named: NamedValues, content: ContentReader, values: Values, question: str) -> tuple[str, ...]:
+    """What was not understood, and what was, if it may be meant otherwise."""
+    assumed = [*named.assumed, *content.assumed, *_also_fields(content, values)]
+    doubts = (*field_doubts(named, values, question), *_doubts(scan, assumed, question))
+    for sentence_name, words in (("list_apart", content.apart), ("list_phrase", content.phrases)):
+        doubts = (*doubts, told(sentence_name, unique(words), question)) if words and not scan.code else doubts
+    return (*named.warnings, *doubts)
 
 
 def _doubts(scan: Scan, assumed: list[str], question: str) -> Iterator[str]:
@@ -332,65 +342,19 @@ def _scan(filters: Filters, named: NamedValues, content: ContentReader) -> Scan:
         lacking=unique(named.lacking),
         order=named.order,
         limit=named.limit,
+        by=named.by,
         fields=unique(named.fields),
         facets=unique(named.facets),
         conditions=tuple(dict.fromkeys((*named.conditions, *content.conditions))),
-        columns=named.columns,
+        columns=_columns(named),
         ranking=unique([word for run in content.unread for word in run.ranking()])[:MAX_CONDITIONS],
     )
 
 
-def understood(scan: Scan) -> str:
-    """What a scan looks for, in one line: `kind = decision, tag = redis, containing "cache"`.
-
-    The caller's own filters are in it; empty when every document belongs to the list.
-    """
-    return ", ".join(dict.fromkeys(_parts(scan)))
-
-
-def _parts(scan: Scan) -> Iterator[str]:
-    if scan.code:
-        yield from told_conditions(scan.code)
-    for filters in (scan.filters, scan.found):
-        yield from _filters(filters)
-    if scan.dates:
-        yield " or ".join(map(_dated, scan.dates))
-    for group in scan.tags:
-        yield f"tag = {' or '.join(group)}"
-    yield from map(field_part, scan.fields)
-    if scan.facets:
-        yield f"facet = {' or '.join(scan.facets)}"
-    for name, values in (("tag", scan.without_tags), ("kind", scan.without_kinds), ("path", scan.without_paths)):
-        if values:
-            yield f"not {name} = {' or '.join(values)}"
-    yield from (f"not {_dated(span)}" for span in scan.without_dates)
-    yield from (f"no {name}" for name in scan.lacking)
-    for condition in scan.conditions:
-        yield _condition(condition)
-    if scan.order:
-        yield f"the {scan.limit} {scan.order}" if scan.limit else f"{scan.order} first"
-
-
-def _filters(filters: Filters) -> Iterator[str]:
-    for name, values in (("kind", filters.kinds), ("tag", filters.tags), ("path", filters.paths)):
-        if values:
-            yield f"{name} = {' or '.join(values)}"
-    if filters.after or filters.before:
-        yield _dated(filters)
+def _columns(named: NamedValues) -> tuple[str, ...]:
+    """Those that were asked for, and the field that the list is ordered by."""
+    return unique([*named.columns, *([named.by.label] if named.by else [])])[:MAX_COLUMNS]
 
 
 def _as_filters(span: DateSpan) -> Filters:
     return Filters(after=span.first, before=span.last)
-
-
-def _dated(span: Filters) -> str:
-    if span.after and span.before:
-        return f"dated {span.after} to {span.before}"
-    return f"dated {span.after} or later" if span.after else f"dated {span.before} or earlier"
-
-
-def _condition(condition: Condition) -> str:
-    words = " or ".join(f'"{word}"' for word in condition.words)
-    if condition.negated:
-        return f"without {words}"
-    return f"containing or tagged {words}" if condition.tagged else f"containing {words}"

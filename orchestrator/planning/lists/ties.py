@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from orchestrator.planning.lists.words import GAP, KnownName, Names, Nouns, compiled
@@ -121,8 +122,11 @@ class Surroundings:
             place = found.end()
         return Tie(end, end)
 
-    def han(self, start: int, end: int, *, person: bool) -> Tie | None:
-        """The tie of a value in Han characters; what somebody does may be any verb of few characters."""
+    def han(self, start: int, end: int, *, person: bool, names: Sequence[str] = ()) -> Tie | None:
+        """The tie of a value in Han characters; what somebody does may be any verb of few characters.
+
+        `names`: of the fields that have the value; one character of these is a verb, too: 告 of 被告.
+        """
         if non := compiled("<non!>$").search(self.text[:start]):
             return Tie(start, self._han_end(end), negated=non is not None)
         begun = self._han_begin(start)
@@ -142,7 +146,8 @@ class Surroundings:
             short = 0 < len(behind) < _LEAST_HAN and not compiled("<tie_small>").fullmatch(behind)
             short = short and not compiled("<tie_done>").match(self.text, stop)
             cut = not alone and stop < self._han_end(end)
-            if short or cut or (0 < len(verb) < _LEAST_HAN and alone and not small):
+            of_field = any(verb in name for name in names)
+            if short or cut or (0 < len(verb) < _LEAST_HAN and alone and not (small or of_field)):
                 return None
         words = tuple(filter(None, (verb if alone else "", behind)))
         return Tie(begun if alone else start - len(small), stop, words, denied or denied_behind)

@@ -199,6 +199,15 @@ class Nouns(NamedTuple):
     tags: Names
 
 
+def is_plural(spelt: str) -> bool:
+    """True for documents as such in the plural, and for Han characters, which have none."""
+    return (
+        is_han(spelt[-1])
+        or (spelt.endswith("s") and value_key(spelt) != spelt)
+        or compiled("<head_mass>").fullmatch(spelt) is not None
+    )
+
+
 def _name_key(name: str) -> str:
     """The key of a name; a short last word of several counts without its plural too: "follow-ups"."""
     key = value_key(name)

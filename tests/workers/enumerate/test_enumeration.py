@@ -12,6 +12,7 @@ import yaml
 
 from orchestrator.planning.lists.planner import list_nodes, shards
 from shared.jobs.tables import Tables
+from shared.language import languages
 from shared.models import Filters, RawDocument
 from shared.settings import Settings, load_settings
 from shared.store import ChunkStore
@@ -20,6 +21,7 @@ from tests.fakes.listing import Listing, indexed, noise, point, put
 from tests.fakes.stores import open_store
 from workers.enumerate.merge_rows import list_warnings, merge_rows
 from workers.index import Indexer
+from workers.merge.aggregators.simple import as_markdown
 
 NOTES = Path(__file__).parents[3] / "examples" / "notes"
 
@@ -300,3 +302,15 @@ def test_given_spans_apart_and_what_has_no_date_when_listed_then_exactly_these_c
         ("untagged notes", ["d"]),
     ):
         assert [row.doc_id for row in listing.ask(question)[1]] == expected, question
+
+
+def test_given_the_heaviest_are_asked_for_when_two_weigh_as_much_as_the_last_then_both_are_listed(
+    store: ChunkStore, listing: Listing
+) -> None:
+    weights = {"ash": "900 g", "oak": "1.5 kg", "elm": "900 g", "fir": "0.2 kg", "yew": "heavy"}
+    put(store, [point(name, f"Weight: {weight}", kind="log") for name, weight in weights.items()])
+    table, rows = listing.ask("the two heaviest logs")
+    assert [row.title for row in rows] == ["oak", "ash", "elm"]
+    assert [row.fields["weight"] for row in rows] == ["1.5 kg", "900 g", "900 g"]
+    assert (table.matched, table.fitting, table.order, table.ordered_by) == (3, 5, "most", "weight")
+    assert "These are the 3 with the highest weight of 5 that fit." in as_markdown(table, 5, languages()[0])

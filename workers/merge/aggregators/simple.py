@@ -64,7 +64,7 @@ def _part_of_all(table: ListTable, language: Language) -> list[str]:
     """How many fit, where the question asked for some of them."""
     if table.fitting <= table.matched:
         return []
-    return [sentence_in(language, f"list_{table.order}", table.matched, table.fitting)]
+    return [sentence_in(language, f"list_{table.order}", table.matched, table.fitting, table.ordered_by)]
 
 
 def _of_unit(name: str, table: ListTable) -> str:

@@ -1,0 +1,146 @@
+"""Lists over records of several domains, whose fields stand in front matter, lists, tables, lines or only prose."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from orchestrator.planning.lists.possible import names_list
+from orchestrator.planning.lists.reading import Reading, read_closely
+from shared.models import Filters, RawDocument
+from shared.models.enumeration import ListRow
+from shared.models.plan import Shard
+from shared.settings import load_settings
+from shared.store import ChunkStore
+from tests.fakes.listing import TODAY
+from tests.fakes.records import Record, paths_of, records
+from tests.fakes.stores import open_store
+from workers.enumerate.scan import ValueCache, scan_shard
+from workers.index import Indexer
+
+CORPUS = [one for one in records() if one.kind in {"film", "part", "案件", "馆藏"}]
+ALL = Shard(number=1, of=1, start="", stop="")
+Fits = Callable[[Record], bool]
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ChunkStore]:
+    settings = load_settings(data_dir=tmp_path_factory.mktemp("records"))
+    opened = open_store(settings)
+    raws = [
+        RawDocument(
+            source="/m", path=one.path, identity=one.path, suffix=Path(one.path).suffix, content=one.text.encode()
+        )
+        for one in CORPUS
+    ]
+    Indexer(opened, None, settings).index(raws)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(scope="module")
+def known() -> ValueCache:
+    return ValueCache(1000)
+
+
+def listed(corpus: ChunkStore, known: ValueCache, question: str) -> tuple[Reading, list[ListRow]]:
+    """How the question is read, and the rows of its list, in order."""
+    reading, values = read_closely(question, Filters(), lambda filters: known.of(corpus, filters), TODAY)
+    assert reading.scan is not None, reading.warnings
+    assert names_list(question, values, reading.scan)
+    return reading, list(scan_shard(corpus, reading.scan, ALL).rows)
+
+
+def of(kind: str, fits: Fits = lambda _: True) -> Fits:
+    return lambda one: one.kind == kind and fits(one)
+
+
+def number(one: Record, name: str) -> float:
+    return one.numbers[name]
+
+
+EXACT: list[tuple[str, Fits]] = [
+    ("films longer than two hours", of("film", lambda one: number(one, "Runtime") > 120)),
+    ("films shorter than an hour and a half", of("film", lambda one: number(one, "Runtime") < 90)),
+    ("parts lighter than 0.2 kg", of("part", lambda one: number(one, "Weight") < 200)),
+    ("parts over 600 grams", of("part", lambda one: number(one, "Weight") > 600)),
+    ("which parts have more than 200 in stock", of("part", lambda one: number(one, "Stock") > 200)),
+    ("Films released in 2026", of("film", lambda one: one.fields["Release"].startswith("2026"))),
+    ("films being released after May 2026", of("film", lambda one: one.fields["Release"] > "2026-05-31")),
+    ("uninsured films", of("film", lambda one: "Insurer" not in one.fields)),
+    ("films insured by nobody", of("film", lambda one: "Insurer" not in one.fields)),
+    ("告海岳建材的案件有哪些", of("案件", lambda one: one.says("被告", "海岳建材"))),
+    ("没有承办法官的案件", of("案件", lambda one: "承办法官" not in one.fields)),
+    (
+        "曹立峰手上有多少案子没结？",
+        of("案件", lambda one: one.says("承办法官", "曹立峰") and not one.says("审理状态", "已结案")),
+    ),
+    ("既涉外又走简易程序的案件", of("案件", lambda one: {"涉外", "简易程序"} <= {*one.tags})),
+    ("哪些案件没走简易程序", of("案件", lambda one: "简易程序" not in one.tags)),
+    ("正在修复的馆藏有哪些", of("馆藏", lambda one: one.says("借阅状态", "修复中"))),
+]
+
+
+@pytest.mark.parametrize(("question", "fits"), EXACT, ids=[question for question, _ in EXACT])
+def test_given_records_when_listed_then_those_that_fit_and_nobody_else(
+    corpus: ChunkStore, known: ValueCache, question: str, fits: Fits
+) -> None:
+    reading, rows = listed(corpus, known, question)
+    expected = paths_of(CORPUS, fits)
+    assert 0 < len(expected) < len(CORPUS)
+    assert {row.path for row in rows} == expected, reading
+    assert reading.unread == ()
+
+
+#: The question, which documents it is of, the field, whether the largest come first, and how many are asked for.
+ORDERED: list[tuple[str, Fits, str, bool, int]] = [
+    ("the five longest films", of("film"), "Runtime", True, 5),
+    ("What is the most expensive film?", of("film"), "Budget", True, 1),
+    ("films with the tag stunts, longest first", of("film", lambda one: "stunts" in one.tags), "Runtime", True, 0),
+    ("what are the top 3 films by budget?", of("film"), "Budget", True, 3),
+    ("the two cheapest nylon parts", of("part", lambda one: one.says("Material", "nylon")), "Price", False, 2),
+    ("the lightest part", of("part"), "Weight", False, 1),
+    ("the parts sorted by stock, highest first", of("part"), "Stock", True, 0),
+    ("前五个标的额最高的案件", of("案件"), "标的额", True, 5),
+    ("哪个案件的标的额最小？", of("案件"), "标的额", False, 1),
+    ("走调解的案件，按标的额从高到低", of("案件", lambda one: "调解" in one.tags), "标的额", True, 0),
+    ("册数最少的三种馆藏", of("馆藏"), "册数", False, 3),
+    ("古籍库中册数最多的是哪种", of("馆藏", lambda one: one.says("书库", "古籍库")), "册数", True, 1),
+]
+
+
+@pytest.mark.parametrize("asked", ORDERED, ids=[item[0] for item in ORDERED])
+def test_given_a_superlative_when_listed_then_the_field_of_numbers_orders_and_only_so_many_are_asked_for(
+    corpus: ChunkStore, known: ValueCache, asked: tuple[str, Fits, str, bool, int]
+) -> None:
+    question, fits, name, most, limit = asked
+    reading, rows = listed(corpus, known, question)
+    numbers = {one.path: number(one, name) for one in CORPUS if fits(one)}
+    assert {row.path for row in rows} == numbers.keys()
+    assert [numbers[row.path] for row in rows] == sorted(numbers.values(), reverse=most)
+    assert (reading.scan.limit if reading.scan else None, reading.unread) == (limit, ())
+
+
+@pytest.mark.parametrize(
+    ("question", "unread"),
+    [("the most beautiful films", "beautiful"), ("parts over 600 bananas", "600 bananas"), ("the best film", "best")],
+)
+def test_given_what_no_field_measures_when_read_then_it_is_named_and_orders_nothing(
+    corpus: ChunkStore, known: ValueCache, question: str, unread: str
+) -> None:
+    reading, _ = read_closely(question, Filters(), lambda filters: known.of(corpus, filters), TODAY)
+    assert unread in " ".join(reading.unread)
+    assert reading.scan is None or not reading.scan.by
+
+
+def test_given_a_denied_value_when_some_documents_have_no_such_field_then_that_is_said(
+    corpus: ChunkStore, known: ValueCache
+) -> None:
+    question = "films not insured by Nordlys Mutual"
+    reading, rows = listed(corpus, known, question)
+    assert {row.path for row in rows} == paths_of(
+        CORPUS, of("film", lambda one: not one.says("Insurer", "Nordlys Mutual"))
+    )
+    assert "Documents without any insurer are in the list, too." in reading.warnings
