@@ -10,16 +10,16 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from orchestrator.local.state import connection
 from orchestrator.remote import call_pool
 from shared.contract import TaskName
-from shared.errors import InputError, NotRunningError, RamifyError, StoreError, StoreInUseError
+from shared.errors import InputError, NotRunningError, StoreError, StoreInUseError
 from shared.providers.encoders import Bm25Encoder, DenseEncoder, dense_encoder
 from shared.providers.encoders.sparse import TrigramEncoder
-from shared.settings import Settings
+from shared.settings import Settings, data_folder
 from shared.store import BuiltWith, server_client
 from shared.store.copying import Tell
 from shared.store.generations import Generations
@@ -99,12 +99,8 @@ class Storing:
 
         with Storing(server)._server() as of:  # noqa: SLF001 - of the same class
             for left in range(_COPIES, 0, -1):
-                with self._copied() as folder:
-                    points = EmbeddedPoints(folder)
-                    try:
-                        report, version = move(points, of, options, tell, force=force), points.version()
-                    finally:
-                        points.close()
+                with self._unused() as folder, closing(EmbeddedPoints(folder)) as points:
+                    report, version = move(points, of, options, tell, force=force), points.version()
                 state = self._asked().state
                 if report.fault or left == 1 or state is None or state.index_version == version:
                     return report
@@ -183,16 +179,10 @@ class Storing:
             raise InputError("store.kind", "embedded", f"`ramify store {command}` is for a Qdrant server: {instead}")
 
     def _other_dense(self, of: Generations) -> DenseEncoder | None:
-        """The embedding model of the settings, where the collection was built with another one."""
-        dense, built_with = dense_encoder(self.settings), of.meta(of.needed()).built_with
-        if (dense.name if dense else None) == built_with.dense:
-            return None
-        if dense is None:
-            raise StoreError(
-                f"the collection has vectors of {built_with.dense}, and no embedding model is configured: "
-                "set [embedding]"
-            )
-        return dense
+        """The embedding model of the settings, where they name one and the collection was built with another one."""
+        dense = dense_encoder(self.settings)
+        same = dense is None or dense.name == of.meta(of.needed()).built_with.dense
+        return None if same else dense
 
     def _embedded_status(self) -> StoreStatus:
         state = self._asked().state
@@ -217,7 +207,7 @@ class Storing:
         name = f"{self.settings.store.collection}-{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}.tar.gz"
         made = self._asked(name).snapshot
         if made is None:
-            raise StoreError("nothing has been ingested yet: there is nothing to save")
+            raise _nothing()
         if to is None:
             return made
         found = Path(made.path)
@@ -233,46 +223,62 @@ class Storing:
     def _asked(self, snapshot: str = "") -> StoreReply:
         """What the owner of the embedded store says; with a name, after it has written a snapshot."""
         try:
-            settings = connection(self.settings)
-            with make_app(settings) as app:
-                request = StoreRequest(snapshot=snapshot)
-                seconds = _SNAPSHOT_S if snapshot else _ASK_S
-                reply = StoreReply.of_record(call_pool(app, settings, TaskName.INDEX_STORE, request, seconds))
+            return self._worker_says(snapshot)
         except NotRunningError:
-            reply = self._opened_here(snapshot)
+            return self._opened_here(snapshot)
+
+    def _worker_says(self, snapshot: str) -> StoreReply:
+        settings = connection(self.settings)
+        seconds = _SNAPSHOT_S if snapshot else _ASK_S
+        with make_app(settings) as app:
+            told = call_pool(app, settings, TaskName.INDEX_STORE, StoreRequest(snapshot=snapshot), seconds)
+        reply = StoreReply.of_record(told)
         if reply.error:
-            raise RamifyError(reply.error)
+            raise StoreError(reply.error)
         return reply
 
     def _opened_here(self, snapshot: str) -> StoreReply:
-        from shared.store.embedded import EmbeddedStore  # noqa: PLC0415 - no engine where a server is used
+        from shared.store.embedded_points import EmbeddedPoints  # noqa: PLC0415 - no engine where a server is used
 
-        store = EmbeddedStore(self.folder)
-        try:
-            state = store.info()
+        data_folder.made(self.settings)
+        with closing(EmbeddedPoints(self.folder)) as points:
+            state = points.state()
             to = self.settings.data_dir.absolute() / SNAPSHOTS / snapshot
-            return StoreReply(state=state, snapshot=store.snapshot(to) if snapshot and state else None)
-        finally:
-            store.close()
+            return StoreReply(state=state, snapshot=points.snapshot(to) if snapshot and state else None)
 
     @contextmanager
-    def _copied(self) -> Iterator[Path]:
-        """A copy of the embedded store as it is now, which nobody writes to."""
-        self.settings.data_dir.absolute().mkdir(parents=True, exist_ok=True)
+    def _unused(self) -> Iterator[Path]:
+        """The folder of the embedded store, or while a search worker has it a copy as it is now."""
+        data_folder.made(self.settings)
         with tempfile.TemporaryDirectory(prefix=".migrate-", dir=self.settings.data_dir.absolute()) as aside:
-            made = self._embedded_snapshot(Path(aside) / "snapshot.tar.gz")
-            yield unpacked(Path(made.path), Path(aside) / "store")
+            try:
+                made = self._worker_says("migrate.tar.gz").snapshot
+            except NotRunningError:
+                yield self.folder
+                return
+            if made is None:
+                raise _nothing()
+            try:
+                folder = unpacked(Path(made.path), Path(aside))
+            finally:
+                for one in (made.path, f"{made.path}.sha256"):
+                    Path(one).unlink(missing_ok=True)
+            yield folder
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
         """Raises: StoreInUseError while a search worker has the store."""
         if self.folder.is_dir() and any(self.folder.iterdir()):
-            from shared.store.embedded import EmbeddedStore  # noqa: PLC0415
+            from shared.store.embedded_points import EmbeddedPoints  # noqa: PLC0415
 
             try:
-                EmbeddedStore(self.folder).close()
+                EmbeddedPoints(self.folder).close()
             except StoreInUseError:
                 raise
             except StoreError:  # a damaged one, which is why it is restored
                 pass
         yield
+
+
+def _nothing() -> StoreError:
+    return StoreError("nothing has been ingested yet: run `ramify ingest PATH`")

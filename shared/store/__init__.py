@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from shared.errors import StoreMismatchError
@@ -21,9 +22,10 @@ __all__ = [
 ]  # fmt: skip
 
 
-def open_stores(settings: Settings) -> TenantStores:
+def open_stores(settings: Settings, model: Callable[[], str | None] | None = None) -> TenantStores:
     """The tenants' stores of `[store]`: embedded in `data_dir/store/<collection>`, or on a server (not yet asked).
 
+    `model`: as of ServerStore.
     Raises: StoreError when the embedded store is in use or damaged, InputError when its folder is not the user's own.
     """
     store = settings.store
@@ -34,7 +36,7 @@ def open_stores(settings: Settings) -> TenantStores:
         return TenantStores(EmbeddedStore(settings.data_dir / "store" / store.collection))
     from shared.store.server import ServerStore  # noqa: PLC0415
 
-    return TenantStores(ServerStore(server_client(settings), store.collection, settings=store.qdrant))
+    return TenantStores(ServerStore(server_client(settings), store.collection, settings=store.qdrant, model=model))
 
 
 def server_client(settings: Settings) -> QdrantClient:

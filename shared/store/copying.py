@@ -63,7 +63,8 @@ class Copier:
         while True:
             found, start = patiently(partial(self.copy, start))
             copied, pages = copied + found, pages + 1
-            self._tell(MigrationProgress(doing="copying", done=copied, total=total))
+            doing = f"copying, with vectors of {self._dense.name}" if self._dense else "copying"
+            self._tell(MigrationProgress(doing=doing, done=copied, total=total))
             if not start:
                 break
             if pages % _NOTED_PAGES == 0:

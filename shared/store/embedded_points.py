@@ -12,6 +12,7 @@ from shared.store.base import CollectionState
 from shared.store.embedded import EmbeddedStore
 from shared.store.points import Found, Points
 from shared.store.schema import READ_BATCH, sliced
+from shared.store.snapshot_file import SnapshotFile
 
 
 class EmbeddedPoints(Points):
@@ -50,6 +51,10 @@ class EmbeddedPoints(Points):
     def version(self) -> int:
         state = self._store.info()
         return state.index_version if state else 0
+
+    def snapshot(self, to: Path) -> SnapshotFile:
+        """Write the whole store into a file. Raises: StoreError, InputError."""
+        return self._store.snapshot(to)
 
     def close(self) -> None:
         """Release the store."""

@@ -7,6 +7,9 @@ How far it is stands on the server, in the metadata of the two collections: kill
 2. All points are copied (`Copier`), then all payloads are compared and what differs is copied again.
 3. Counts and sampled searches of both are compared; the server has built its indexes.
 4. The alias is switched. The old collection stays until it is dropped.
+
+Of a migration to another embedding model each is the mirror of the other from the end of step 2 until the old one is
+dropped, so that workers of the old and the new settings search, each with its own model, and miss nothing.
 """
 
 from __future__ import annotations
@@ -95,7 +98,7 @@ class Migration:
         """Give the migration up and delete what it has filled; the name of that, None when there was none."""
         source = self._of.needed()
         mirror = self._of.meta(source).mirror
-        if mirror is None:
+        if mirror is None or self._replaced(mirror.to, source):
             return None
         self._of.record(source, mirror={})
         self._of.drop(mirror.to)
@@ -106,10 +109,15 @@ class Migration:
         current = self._of.needed()
         meta = self._of.meta(current)
         old = [name for name in self._of.names() if self._replaced(name, current)]
-        if old and self._dense is not None and meta.built_with.dense == self._dense.name:
-            self._copier(current, current, self._dense).embed_missing()
+        dense = self._dense if self._dense is not None and self._dense.name == meta.built_with.dense else None
+        copier = self._copier(current, current, dense)
+        if old:
+            copier.embed_missing()
         for name in old:
             self._of.drop(name)
+        if old and meta.mirror is not None:
+            self._of.record(current, mirror={})
+            copier.embed_missing()  # of writers that were between the two
         return old
 
     def _replaced(self, name: str, current: str) -> bool:
@@ -122,6 +130,11 @@ class Migration:
         if meta.copying is not None:  # it was switched to, and then this was killed
             self._finished(meta.copying.source, source)
             meta = self._of.meta(source)
+        if meta.mirror is not None and self._replaced(meta.mirror.to, source):
+            raise StoreError(
+                f"{meta.mirror.to} is still written to by workers of its model: restart those with the new settings, "
+                "then run `ramify store migrate --drop-old`"
+            )
         wanted = self._wanted(meta)
         if meta.mirror is not None:
             found = self._of.meta(meta.mirror.to)
@@ -172,6 +185,9 @@ class Migration:
             mended += found
             if not found and not self._cut_off(source, under_way):
                 break
+        if mirror is not None and not mirror.keeps_dense:
+            back = Mirror(to=source, keeps_dense=False, began=mirror.began)
+            patiently(lambda: self._of.record(target, mirror=back.model_dump(), index_version=time.time_ns()))
         self._note(target, Copying(source=source, phase="ready", copied=copied))
         return mended, embedded
 
@@ -191,8 +207,13 @@ class Migration:
         self._finished(source, target)
 
     def _finished(self, source: str, target: str) -> None:
-        """After the switch: nobody writes to both any more, and the old collection says what it is."""
-        patiently(lambda: self._of.record(source, mirror={}, replaced_by=target))
+        """After the switch: the old collection says what it is, and nobody writes to both any more.
+
+        Unless it is of another model: then its workers go on with it, and both get all writes until it is dropped.
+        """
+        meta = self._of.meta(source)
+        over: dict[str, object] = {"mirror": {}} if meta.mirror is None or meta.mirror.keeps_dense else {}
+        patiently(lambda: self._of.record(source, replaced_by=target, **over))
         patiently(lambda: self._of.record(target, copying={}))
 
     def _pause(self, seconds: float) -> None:

@@ -31,18 +31,27 @@ class ServerStore(Collection):
     """A Collection of a Qdrant server. BuiltWith, the index version and tenants' notes stand in its metadata.
 
     `collection` is an alias, or the name of a collection itself, as older releases made it. While a migration copies
-    (`shared.store.migration`), every write goes to the collection that is being filled, too, behind the first one.
+    (`shared.store.migration`), every write goes to the collection that is being filled, too. Of a migration to another
+    embedding model both collections are used, until the old one is dropped: by each worker that of its own model.
     """
 
     def __init__(
-        self, client: QdrantClient, collection: str, indexed: bool = True, settings: QdrantSettings | None = None
+        self,
+        client: QdrantClient,
+        collection: str,
+        indexed: bool = True,
+        settings: QdrantSettings | None = None,
+        model: Callable[[], str | None] | None = None,
     ) -> None:
-        """`indexed` False makes no payload indexes: the client's local mode has none."""
+        """`indexed` False makes no payload indexes: the client's local mode has none.
+
+        `model` names the embedding model of this process; it is called while there are collections of two models.
+        """
         self._client = client
         self._collection = self._name = collection
         self._indexed = indexed
         self._complete = not indexed
-        self._settings = settings or QdrantSettings()
+        self._settings, self._model = settings or QdrantSettings(), model
         self._token = uuid.uuid4().hex[:12]
 
     def info(self) -> CollectionState | None:
@@ -162,7 +171,19 @@ class ServerStore(Collection):
         self._name = self._collection
         if meta.moved_to:
             meta, self._name = self._read(meta.moved_to), meta.moved_to
+        if meta.mirror and not meta.mirror.keeps_dense and self._model and self._model() != meta.built_with.dense:
+            return self._of_own_model(meta, meta.mirror.to)
         return meta
+
+    def _of_own_model(self, meta: ServerMeta, other: str) -> ServerMeta:
+        """The other collection, if it is whole and was built with this process's model; else the one in use."""
+        if self._model is None or not self._exists(other):
+            return meta
+        found = self._read(other)
+        if found.built_with.dense != self._model() or (found.copying and found.copying.phase != "ready"):
+            return meta
+        self._name = other
+        return found
 
     def _read(self, name: str) -> ServerMeta:
         with server_errors("reading the collection"):
@@ -180,11 +201,17 @@ class ServerStore(Collection):
             self._to_both(meta, write)
 
     def _to_both(self, meta: ServerMeta, write: Write) -> None:
-        """Write to the collection, and behind that to the one that a migration fills.
+        """Write to the collection and to its mirror, and of the two to the one that a migration fills last.
 
-        In this order: the migration reads a chunk here again once it has written it there (`shared.store.copying`).
+        For the migration reads a chunk again once it has copied it (`shared.store.copying`).
         """
+        if meta.copying:
+            self._to_mirror(meta, write)
         write(self._name, True)
+        if not meta.copying:
+            self._to_mirror(meta, write)
+
+    def _to_mirror(self, meta: ServerMeta, write: Write) -> None:
         if meta.mirror is None:
             return
         try:
@@ -201,13 +228,16 @@ class ServerStore(Collection):
         found before the migration comes to its end.
         """
         mark = {f"{WRITING}{self._token}-{get_ident()}": 0} if meta.mirror else {}
-        self._record(**dict.fromkeys(mark, time.time_ns()))
+        self._record(meta, dict.fromkeys(mark, time.time_ns()))
         yield
-        self._record(**mark)
+        self._record(meta, mark)
 
-    def _record(self, **more: object) -> None:
+    def _record(self, meta: ServerMeta, marks: Mapping[str, int]) -> None:
         # The clock instead of a count: several index workers write, and none of them reads before.
-        self._client.update_collection(self._name, metadata={"index_version": time.time_ns(), **more})
+        known = {"index_version": time.time_ns(), **marks}
+        self._client.update_collection(self._name, metadata=known)
+        if meta.mirror and not meta.mirror.keeps_dense:  # which others search meanwhile
+            self._to_mirror(meta, lambda name, _: self._client.update_collection(name, metadata=known))
 
     def _exists(self, name: str = "") -> bool:
         with server_errors("reading the collection"):

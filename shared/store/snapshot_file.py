@@ -6,6 +6,7 @@ It has its SHA-256 beside it in FILE.sha256, as `sha256sum` writes it.
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 import tarfile
 import tempfile
@@ -21,6 +22,8 @@ from shared.models.base import Model
 from shared.store.base import CollectionState
 from shared.store.meta import read_meta
 
+_BLOCK = 1 << 18
+_ZEROS = bytes(_BLOCK)
 #: The folder below the data folder in which snapshots of the embedded store lie.
 SNAPSHOTS = "snapshots"
 
@@ -65,7 +68,8 @@ def unpacked(path: Path, into: Path) -> Path:
     check_sum(path, stated_checksum(path))
     try:
         with tarfile.open(path) as tar:
-            tar.extractall(into, filter="data")
+            for member in tar:
+                _unpack(tar, tarfile.data_filter(member, str(into)), into)
     except (tarfile.TarError, OSError) as error:
         raise InputError("FILE", str(path), f"it is no snapshot of an embedded store ({error})") from None
     folders = [one for one in into.iterdir() if one.is_dir()]
@@ -73,6 +77,25 @@ def unpacked(path: Path, into: Path) -> Path:
         raise InputError("FILE", str(path), "it is no snapshot of an embedded store")
     read_meta(folders[0])
     return folders[0]
+
+
+def _unpack(tar: tarfile.TarFile, member: tarfile.TarInfo, into: Path) -> None:
+    """Write one folder or file; of what is only reserved nothing is written, as the engine had it."""
+    to = into / member.name
+    if member.isdir():
+        to.mkdir(parents=True, exist_ok=True)
+        return
+    content = tar.extractfile(member) if member.isfile() else None
+    if content is None:
+        raise tarfile.TarError(f"{member.name} is no file")
+    to.parent.mkdir(parents=True, exist_ok=True)
+    with to.open("xb") as file:
+        while block := content.read(_BLOCK):
+            if block == _ZEROS[: len(block)]:
+                file.seek(len(block), os.SEEK_CUR)
+            else:
+                file.write(block)
+        file.truncate(member.size)
 
 
 def put_back(path: Path, folder: Path) -> Path | None:

@@ -75,7 +75,7 @@ def store_reply(resources: SearchResources, data_dir: Path, raw: dict[str, Any])
     try:
         request = read_request(StoreRequest, raw)
         state = resources.stored()
-        saved = resources.snapshot(data_dir.absolute() / SNAPSHOTS / request.snapshot) if request.snapshot else None
-        return StoreReply(state=state, snapshot=saved)
+        to = data_dir.absolute() / SNAPSHOTS / request.snapshot
+        return StoreReply(state=state, snapshot=resources.snapshot(to) if request.snapshot and state else None)
     except (RamifyError, ValidationError) as error:
         return StoreReply(error=str(error))

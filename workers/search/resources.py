@@ -93,7 +93,7 @@ class SearchResources:
         with self._lock:
             while self._stores is None:
                 try:
-                    self._stores = open_stores(self.settings)
+                    self._stores = open_stores(self.settings, self._model)
                 except StoreInUseError:
                     if time.monotonic() >= end:
                         raise
@@ -104,6 +104,9 @@ class SearchResources:
         """The dense encoder, or None when none is configured."""
         with self._lock:
             return self._dense
+
+    def _model(self) -> str | None:
+        return dense.name if (dense := self.dense()) else None
 
     @cached_property
     def _dense(self) -> DenseEncoder | None:

@@ -146,7 +146,7 @@ class KilledError(Exception):
     """Ends a migration where it stands, as a kill does."""
 
 
-@pytest.mark.parametrize("at", range(1, 12))
+@pytest.mark.parametrize("at", [1, 2, 3, 5, 8, 10, 11])
 def test_killed_anywhere_it_is_gone_on_with(
     of: Generations, written: ChunkStore, make_point: MakePoint, at: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -340,3 +340,51 @@ def test_an_embedded_store_is_copied_to_a_server_and_again_what_has_changed(
     server.upsert([make_point("of a worker", "w")])
     with pytest.raises(StoreError, match="others have written"):
         moved()
+
+
+def test_workers_of_both_models_go_on_through_a_migration_to_another_one(
+    of: Generations, client: QdrantClient, written: ChunkStore, make_point: MakePoint
+) -> None:
+    """Before and after the switch each searches with its own model and finds what the other writes."""
+
+    def worker(model: str) -> ChunkStore:
+        return ChunkStore(ServerStore(client, "ramify", indexed=False, model=lambda: model), "default")
+
+    def both_find(*expected: str) -> None:
+        for store, model in ((old, "test:8"), (new, "other:4")):
+            info = store.info()
+            assert info.built_with.dense == model
+            [[first, *_]] = store.query([models.QueryRequest(query=[1.0] * info.built_with.dim, using=DENSE, limit=1)])
+            assert first.text
+            assert set(expected) <= texts(store)
+
+    old, new = worker("test:8"), worker("other:4")
+    assert new.info().built_with.dense == "test:8", "there is nothing else yet"
+    migrate(of, Places(), switch=False)
+    both_find()
+
+    version = new.info().index_version
+    old.upsert([make_point("of the old one, before", "o1")])
+    assert new.info().index_version != version
+    version = old.info().index_version
+    new.upsert([make_point("of the new one, before", "n1").but(dense=(1.0, 2.0, 3.0, 4.0))])
+    assert old.info().index_version != version
+    both_find("of the old one, before", "of the new one, before")
+
+    report = migrate(of, Places())
+    assert (report.switched, report.embedded, report.verification.unlike) == (True, 1, ())
+    both_find("of the old one, before", "of the new one, before")
+    old.upsert([make_point("of the old one, after", "o2")])
+    new.upsert([make_point("of the new one, after", "n2").but(dense=(1.0, 2.0, 3.0, 4.0))])
+    new.delete_documents(["n1"])
+    both_find("of the old one, after", "of the new one, after")
+    assert "of the new one, before" not in texts(old)
+    with pytest.raises(StoreError, match="restart those with the new settings"):
+        migrate(of, Places())
+
+    assert Migration(of, OPTIONS, Places(), print).drop_old() == ["ramify-1"]
+    points, _ = ServerPoints(client, "ramify-2", of.settings).page("", 100)
+    assert len(points) == 33
+    assert all(len(point.vector[DENSE]) == 4 for point in points)
+    new.upsert([make_point("alone", "z").but(dense=(1.0, 2.0, 3.0, 4.0))])
+    assert texts(new) == texts(worker("test:8"))

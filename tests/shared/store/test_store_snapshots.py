@@ -13,7 +13,7 @@ from shared.settings import Settings
 from shared.settings.store import QdrantSettings
 from shared.store import BuiltWith, TenantStores, server_client
 from shared.store.generations import Generations
-from shared.store.snapshot_file import put_back, sha256_of
+from shared.store.snapshot_file import put_back, sha256_of, write_checksum
 from shared.store.snapshots import ServerSnapshots
 from tests.fakes.qdrant_server import Answer, FakeQdrant
 from tests.fakes.stores import in_place
@@ -59,23 +59,22 @@ def test_what_was_saved_comes_back_and_what_was_there_is_kept(
     assert sorted(path.name for path in folder.parent.iterdir()) == ["ramify", before.name]
 
 
-def test_a_file_that_is_damaged_or_no_snapshot_changes_nothing(folder: Path, tmp_path: Path) -> None:
-    store = in_place(folder)
-    saved = Path(store.collection.snapshot(tmp_path / "saved.tar.gz").path)
-    store.close()
-    with saved.open("ab") as file:
-        file.write(b"x")
-    other = tmp_path / "other.tar.gz"
+def test_a_file_that_is_damaged_or_no_snapshot_changes_nothing(tmp_path: Path) -> None:
+    folder = tmp_path / "store" / "ramify"
+    damaged, other = tmp_path / "saved.tar.gz", tmp_path / "other.tar.gz"
+    damaged.write_bytes(CONTENT)
+    write_checksum(damaged)
+    damaged.write_bytes(CONTENT[1:])
     other.write_bytes(b"no archive")
 
     for path, kind, words in (
-        (saved, StoreError, "is damaged"),
+        (damaged, StoreError, "is damaged"),
         (other, InputError, "no snapshot of an embedded store"),
         (tmp_path / "none", InputError, "no such file"),
     ):
         with pytest.raises(kind, match=words):
             put_back(path, folder)
-        assert texts(folder) == {"saved"}
+        assert list(folder.parent.iterdir()) == []
 
 
 @pytest.fixture

@@ -36,6 +36,10 @@ WHOLE = {
     "ChunkStore()": ("shared/store/",),
     "TenantStores": ("shared/store/", "workers/search/resources.py"),
     "open_stores": ("shared/store/", "workers/search/resources.py"),
+    "EmbeddedPoints": ("shared/store/", "orchestrator/storing.py"),
+    "ServerPoints": ("shared/store/",),
+    "Generations": ("shared/store/", "orchestrator/storing.py"),
+    "server_client": ("shared/store/", "orchestrator/storing.py"),
     "_collection": ("shared/store/",),
     "_stores": ("workers/search/resources.py",),
 }
