@@ -225,13 +225,13 @@ def _show(found: StoreStatus, *, as_json: bool) -> None:
         dense = f"{found.built_with.dense} ({found.built_with.dim} numbers)" if found.built_with.dense else "none"
         typer.echo(f"{found.chunks:,} chunks of {found.tenants} tenants, {found.built_with.sparse}, dense {dense}")
     for one in found.collections:
-        typer.echo(_collection(one))
+        typer.echo(_described(one))
     for done in found.done:
         streams.note(done)
     streams.warn_all(found.warnings)
 
 
-def _collection(one: CollectionReport) -> str:
+def _described(one: CollectionReport) -> str:
     sizes = [
         f"{name} {size / 1e6:,.1f} MB"
         for name, size in (("vectors", one.vectors_bytes), ("texts", one.payload_bytes))
