@@ -8,7 +8,6 @@ from typing import Any
 from celery import Celery
 from pydantic import Field
 
-from orchestrator.reaper.views import queue_lengths
 from shared.cache import Cache, CacheStats
 from shared.connections.heartbeat import SilentWorker, ages, silent_workers, workers
 from shared.contract import POOL_QUEUES
@@ -21,6 +20,7 @@ from shared.jobs.keys import ACTIVE, RECENT, AdmissionKeys
 from shared.models import Lane
 from shared.models.base import Model
 from shared.providers.gates.state import GateState, read_gates
+from shared.tasks.broker import queued
 
 
 class TenantShare(Model):
@@ -137,8 +137,9 @@ class Operator:
 
     def pools(self) -> tuple[PoolState, ...]:
         """Every pool of the contract, with or without workers."""
-        with reachable(self._jobs.settings):
-            lengths, beats = queue_lengths(self._app), workers(self._redis)
+        settings = self._jobs.settings
+        with reachable(settings):
+            lengths, beats = queued(self._app, settings), workers(self._redis)
             seen, silent = ages(self._redis), silent_workers(self._redis)
         return tuple(
             PoolState(

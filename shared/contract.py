@@ -43,6 +43,21 @@ class Queue(StrEnum):
     OPS = "ops"
 
 
+def lane_of(rank: int | None) -> Lane:
+    """The lane of messages with this priority; what has none is asked for by somebody who waits."""
+    return Lane.BATCH if rank is not None and rank >= _PRIORITY[Lane.BATCH] else Lane.INTERACTIVE
+
+
+def lane_queue(queue: Queue, lane: Lane) -> str:
+    """The queue of a lane in a broker without priorities, as quorum queues of RabbitMQ before 4."""
+    return queue.value if lane is Lane.INTERACTIVE else f"{queue.value}.{lane.value}"
+
+
+def without_lane(name: str) -> str:
+    """The queue that a queue of a lane is part of."""
+    return name.removesuffix(f".{Lane.BATCH.value}")
+
+
 def queue_keys(queue: Queue) -> list[str]:
     """The lists in Redis that hold a queue, as kombu names them: one for each priority step."""
     return [queue.value if step == 0 else f"{queue.value}\x06\x16{step}" for step in PRIORITY_STEPS]

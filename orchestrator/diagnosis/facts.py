@@ -14,7 +14,7 @@ from redis import Redis
 from redis.exceptions import ResponseError
 
 from orchestrator.reaper.rules import task_of, task_of_job
-from orchestrator.reaper.views import View, World, living_workers, queue_lengths
+from orchestrator.reaper.views import View, World, living_workers
 from shared.connections.heartbeat import SilentWorker, WorkerBeat, silent_workers, workers
 from shared.contract import Queue
 from shared.errors import DamagedError
@@ -31,6 +31,7 @@ from shared.models.status import Failure, Redriven
 from shared.providers.gates.gate import NAMES, time_of_day
 from shared.providers.gates.state import read_gates
 from shared.settings import Settings
+from shared.tasks.broker import queue_lengths
 
 _EVENTS, _REDRIVES = 500, 5
 T = TypeVar("T")
@@ -120,14 +121,18 @@ class FactReader:
     def _world(self, view: View) -> World:
         """Where heartbeats cannot be read, all workers count as alive."""
         busy = {work.busy.worker for work in view.items.values() if work.busy}
-        queues = _queues(view)
+        queues, settings = _queues(view), self._jobs.settings
         return World(
             now=self._jobs.clock.now(),
             living=self._tried("who lives", frozenset(busy), living_workers, self._jobs.client, busy),
-            waiting=self._tried("the queues", {}, queue_lengths, self._app, queues) if queues else {},
+            waiting=self._tried("the queues", {}, self._lengths, queues) if queues else {},
             latest_taken=self._tried("the latest taken messages", {}, self._jobs.work.latest_taken),
-            max_deaths=self._jobs.settings.lanes.max_deaths,
+            max_deaths=settings.lanes.max_deaths,
+            lanes_apart=settings.broker.rabbitmq,
         )
+
+    def _lengths(self, queues: set[Queue]) -> dict[str, int]:
+        return queue_lengths(self._app, self._jobs.settings, queues, unknown=1)
 
     def _tried(self, what: str, otherwise: T, read: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
         try:

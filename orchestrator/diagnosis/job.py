@@ -313,7 +313,7 @@ def _sent(facts: Facts, item: str, task: TaskName, what: str = "") -> PendingWor
     work, world = facts.view.item(item), facts.world
     again = sum(item in redriven.items for redriven in facts.redrives)
     waits = work.postponed.waits if work.postponed else 0
-    tries, waiting = 1 + max(work.deaths, again, waits), world.waiting.get(task.queue, 0)
+    tries, waiting = 1 + max(work.deaths, again, waits), world.in_queue(task.queue, facts.view.rank)
     serve = _serving(facts, task.queue)
     piece = PendingWork(
         item=item, task=task.value, queue=task.queue.value, what=what, stands="queued", said="", in_queue=waiting,

@@ -52,14 +52,18 @@ def redis(settings: Settings | None) -> Sequence[Check]:
 def _queues_and_caches(client: redis_client.Redis, settings: Settings) -> Sequence[Check]:
     """A Redis that takes no changes may refuse these reads too; what INFO says is shown all the same."""
     try:
-        return (_queues(client, settings), *_quarantine(client), _caches(client, settings), _answers(client))
+        return (*_queues(client, settings), *_quarantine(client), _caches(client, settings), _answers(client))
     except redis_client.RedisError as error:
         return (unknown("queues", f"cannot be asked: Redis {redis_fault(error) or type(error).__name__}"),)
 
 
-def _queues(client: redis_client.Redis, settings: Settings) -> Check:
-    if settings.redis.broker_url.get_secret_value():
-        return unknown("queues", "in the broker that redis.broker_url names: ask its own tools")
+def _queues(client: redis_client.Redis, settings: Settings) -> Iterator[Check]:
+    """Nothing where RabbitMQ holds them (`checks_broker`)."""
+    if settings.broker.rabbitmq:
+        return
+    if settings.broker.url.get_secret_value():
+        yield unknown("queues", "in the Redis that broker.url names: ask its own tools")
+        return
     with client.pipeline(transaction=False) as pipe:
         for queue in Queue:
             for key in queue_keys(queue):
@@ -70,7 +74,7 @@ def _queues(client: redis_client.Redis, settings: Settings) -> Check:
         steps = [int(next(lengths)) for _ in PRIORITY_STEPS]
         if any(steps):
             waiting.append(f"{queue} {sum(steps[:half])}+{sum(steps[half:])}")
-    return passed("queues", f"waiting, interactive+batch: {', '.join(waiting)}" if waiting else "nothing waits")
+    yield passed("queues", f"waiting, interactive+batch: {', '.join(waiting)}" if waiting else "nothing waits")
 
 
 def _quarantine(client: redis_client.Redis) -> Iterator[Check]:

@@ -35,6 +35,7 @@ from shared.release import release
 from shared.settings import Settings
 from shared.settings.fingerprint import fingerprint
 from shared.tasks.app import make_app
+from shared.tasks.broker import BrokerLostError, reached
 
 _INSPECT_S = 2.0
 _STORE_S = 5.0
@@ -89,7 +90,11 @@ def _pools_and_store(connected: Settings | None) -> tuple[Sequence[Check], Check
     except RamifyError:
         detail = "cannot be asked: Redis does not answer"
         return [unknown("pools", detail)], unknown("store", detail)
-    answers = _served_queues(connected)
+    try:
+        answers = _served_queues(connected)
+    except BrokerLostError as error:
+        detail = f"cannot be asked: {error}"
+        return [unknown("pools", detail)], unknown("store", detail)
     with quick_client(connected) as client:
         beats = heartbeat.workers(client)
         names = NodeNames(beats)
@@ -107,10 +112,10 @@ def _served_queues(settings: Settings) -> dict[str, list[str]]:
     """Queue names by worker, of the workers that answer within 2 s; asked twice where a queue seems to have none.
 
     A worker that is loading a model or writing to the store may miss the first question.
-    Raises: what kombu and Redis raise when the broker is gone.
+    Raises: BrokerLostError, and what kombu and Redis raise when Redis is the broker and gone.
     """
     found: dict[str, list[str]] = {}
-    with make_app(settings) as app, app.connection_for_write() as broker:
+    with make_app(settings) as app, reached(settings), app.connection_for_write() as broker:
         for _ in range(2):
             answers = app.control.inspect(timeout=_INSPECT_S, connection=broker).active_queues() or {}
             found |= {node: [entry["name"] for entry in entries] for node, entries in answers.items()}

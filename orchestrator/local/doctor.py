@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
-from orchestrator.local import checks, checks_redis, checks_stack
+from orchestrator.local import checks, checks_broker, checks_redis, checks_stack
 from orchestrator.local.checks import Check, failed
 from orchestrator.local.state import StackState, connection, running
 from shared.errors import InputError, NotRunningError, RamifyError
@@ -26,6 +26,7 @@ def examine(settings: Settings) -> list[Check]:
         "machine": lambda: checks.machine(settings, runs=connected is not None),
         "stack": lambda: checks_stack.supervisor(settings, state),
         "redis": lambda: checks_redis.redis(connected),
+        "broker": lambda: checks_broker.broker(connected),
         "pools": lambda: checks_stack.workers(settings, connected),
         "jobs": lambda: checks_stack.jobs(connected),
         "llm": lambda: checks.llm(settings),

@@ -18,6 +18,7 @@ from orchestrator.local.child_process import Child, Program
 from orchestrator.local.redis_binary import INSTALL, find_binary, version
 from orchestrator.local.state import log_dir, read_private, rotate, tail, with_password, with_redis_url, write_private
 from shared import jobs
+from shared.connections.connect import refuse_cluster
 from shared.errors import RamifyError
 from shared.settings import Settings
 
@@ -32,9 +33,10 @@ _REMOVED = ("MODULE", "DEBUG", "REPLICAOF", "SLAVEOF", "MIGRATE", "SYNC", "PSYNC
 
 
 def require_redis(settings: Settings) -> None:
-    """Raises: NotRunningError when the Redis that the settings name does not answer PING; SettingsError for no URL."""
+    """Raises: NotRunningError when the Redis that the settings name does not answer, or is a cluster; SettingsError."""
     with jobs.connect(settings, retries=0) as client, jobs.reachable(settings):
         client.ping()
+        refuse_cluster(client, settings)
 
 
 class RedisServer:

@@ -1,5 +1,7 @@
 """`ramify up`: starts Redis, the pools and Flower, restarts what dies, stops all of it. Runs no task itself.
 
+RabbitMQ, where that is the broker, runs elsewhere and must answer.
+
 Belongs to the main thread: it takes the signals, and its children are bound to the thread that starts them.
 """
 
@@ -38,6 +40,7 @@ from shared.errors import RamifyError
 from shared.models.base import Model
 from shared.settings import Settings
 from shared.tasks.app import make_app
+from shared.tasks.broker import require_broker
 
 _USUAL_FLOWER_PORT = 5555
 #: What HTTP needs, of the extra `server`.
@@ -140,6 +143,8 @@ class Stack:
         self._save()
         self._listen()
         self._settings = self._with_redis(self._settings)
+        with make_app(self._settings) as app:
+            require_broker(app, self._settings)
         env = commands.environment(self._settings)
         programs = [commands.worker(name, pool, self._settings, env) for name, pool in self._pools.items()]
         if copies.can_copy():

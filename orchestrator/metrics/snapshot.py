@@ -16,7 +16,6 @@ from redis import Redis
 from redis.exceptions import RedisError, ResponseError
 
 from orchestrator.reaper.reaper import LAST_RUN
-from orchestrator.reaper.views import queue_lengths
 from shared.cache_entries import AGES, SIZES, STATS
 from shared.connections import heartbeat
 from shared.connections.clock import ServerClock
@@ -30,6 +29,7 @@ from shared.jobs.totals import whole_numbers
 from shared.models import Lane
 from shared.providers.gates.state import GateState, read_gates
 from shared.settings import Settings
+from shared.tasks.broker import queued
 
 #: Tenants of a lane's ring that are looked at, and jobs under way whose age is.
 _MOST_TENANTS, _MOST_UNDER_WAY = 500, 2000
@@ -100,7 +100,7 @@ class SnapshotReader:
         return Snapshot(**found, **more, seconds=time.monotonic() - began)
 
     def _queued(self) -> dict[Queue, int]:
-        return queue_lengths(self._app)
+        return queued(self._app, self._settings)
 
     def _workers(self) -> Sequence[WorkerBeat]:
         return heartbeat.workers(self._client)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from orchestrator.reaper.views import Decision, Expire, Finalise, Force, Missing, Readmit, Redrive, View, Wait, World
-from shared.contract import PRIORITY_STEPS, TaskName, priority
+from shared.contract import PRIORITY_STEPS, TaskName, lane_of, priority
 from shared.jobs import TERMINAL, State
 from shared.jobs.admission import waited_too_long
 from shared.jobs.ingests import FIRST
@@ -216,10 +216,12 @@ def _wait_is_over(wait: Postponement, world: World) -> bool:
 
 
 def _passed(world: World, task: TaskName, rank: int, sent: float, age: float) -> str:
-    if not world.waiting.get(task.queue, 0):
+    if not world.in_queue(task.queue, rank):
         return "its message is in no queue"
-    # What is less urgent is taken only when nothing more urgent waits.
-    taken = (world.latest_taken.get(f"{task.queue.value}:{step}", 0.0) for step in PRIORITY_STEPS if step >= rank)
+    # What is less urgent is taken only when nothing more urgent waits; in a lane apart, each in its turn.
+    lane, apart = lane_of(rank), world.lanes_apart
+    behind = [step for step in PRIORITY_STEPS if (lane_of(step) is lane if apart else step >= rank)]
+    taken = (world.latest_taken.get(f"{task.queue.value}:{step}", 0.0) for step in behind)
     if max(taken, default=0.0) > sent + SLACK_S:
         return "later messages have been taken"
     return "it has waited too long" if age > TOO_LONG_S else ""

@@ -10,7 +10,7 @@ from celery import Celery
 from redis import Redis
 
 from shared.connections.heartbeat import alive_workers
-from shared.contract import Queue, TaskName
+from shared.contract import Queue, TaskName, lane_of, lane_queue
 from shared.errors import DamagedError, shown
 from shared.jobs import TERMINAL, JobStore, State
 from shared.jobs.fields import Fields, damage_named, damaged, is_word
@@ -19,6 +19,7 @@ from shared.jobs.keys import AdmissionKeys, JobKeys
 from shared.jobs.states import LEAF_STATES
 from shared.jobs.work import WorkItem, read_work, unreadable_work
 from shared.models import Lane
+from shared.tasks.broker import queue_lengths
 
 _FIELDS = ("state", "rank", "created_at", "updated_at", "waits_until", "deadline_at", "lane", "tenant", "open")
 #: Seconds after a start of Redis in which a missing heartbeat does not count: the workers have to reconnect first.
@@ -73,17 +74,23 @@ class View:
 
 @dataclass(frozen=True)
 class World:
-    """What holds for all jobs. `waiting`: messages in each queue; `latest_taken`: see `WorkLog.latest_taken`.
+    """What holds for all jobs. `waiting`: messages in each queue of the broker; `latest_taken`: as `WorkLog` has it.
 
-    `shut`: kinds of servers that no call may go to now.
+    `shut`: kinds of servers that no call may go to now. `lanes_apart`: the broker has a queue for each lane, in which
+    what comes first goes first; else one for both, by priorities.
     """
 
     now: float
     living: frozenset[str] = frozenset()
-    waiting: Mapping[Queue, int] = field(default_factory=dict)
+    waiting: Mapping[str, int] = field(default_factory=dict)
     latest_taken: Mapping[str, float] = field(default_factory=dict)
     max_deaths: int = 3
     shut: frozenset[str] = frozenset()
+    lanes_apart: bool = False
+
+    def in_queue(self, queue: Queue, rank: int) -> int:
+        """How many messages wait where one of this priority would."""
+        return self.waiting.get(lane_queue(queue, lane_of(rank)) if self.lanes_apart else queue.value, 0)
 
 
 @dataclass(frozen=True)
@@ -268,10 +275,11 @@ def read_world(app: Celery, jobs: JobStore, views: Iterable[View], shut: frozens
     return World(
         now=jobs.clock.now(),
         living=living_workers(jobs.client, workers),
-        waiting=queue_lengths(app),
+        waiting=queue_lengths(app, jobs.settings, unknown=1),
         latest_taken=jobs.work.latest_taken(),
         max_deaths=jobs.settings.lanes.max_deaths,
         shut=shut,
+        lanes_apart=jobs.settings.broker.rabbitmq,
     )
 
 
@@ -279,17 +287,3 @@ def living_workers(client: Redis, workers: set[str]) -> frozenset[str]:
     """Right after a start of Redis, workers of other hosts count as alive: they have not written a heartbeat yet."""
     info: Any = client.info("server") if workers else {}
     return alive_workers(client, workers, heartbeats=int(info.get("uptime_in_seconds", _SETTLING_S)) >= _SETTLING_S)
-
-
-def queue_lengths(app: Celery, queues: Iterable[Queue] = Queue) -> dict[Queue, int]:
-    """Messages in each of these queues, on any broker; a queue that is not declared yet is empty."""
-    lengths = {}
-    with app.connection_for_read() as connection:  # a new one: one from the pool may have outlived an outage
-        for queue in queues:
-            try:
-                channel: Any
-                with connection.channel() as channel:
-                    lengths[queue] = int(channel.queue_declare(queue.value, passive=True).message_count)
-            except connection.channel_errors:
-                lengths[queue] = 0
-    return lengths

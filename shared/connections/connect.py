@@ -95,6 +95,14 @@ def _by_sentinel(address: Address, options: dict[str, Any]) -> redis.Redis:
     return client
 
 
+def refuse_cluster(client: redis.Redis, settings: Settings) -> None:
+    """Raises: NotRunningError where Redis is a node of a cluster: scripts change keys of several jobs. RedisError."""
+    info: Any = client.info("cluster")
+    if info.get("cluster_enabled"):
+        fault = redis_fault(redis.exceptions.ClusterCrossSlotError())
+        raise NotRunningError(f"Redis at {Address(settings.redis).label} {fault}")
+
+
 @contextmanager
 def reachable(settings: Settings) -> Iterator[None]:
     """Turns an error of Redis inside the block into one sentence.

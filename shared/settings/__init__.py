@@ -14,6 +14,7 @@ from pydantic_settings import SettingsError as UnreadableSourceError
 from shared.errors import SettingsError, encodable
 from shared.settings import sections as s
 from shared.settings.access import KeySettings, WebhookSettings
+from shared.settings.broker import BrokerSettings
 from shared.settings.faults import HIDDEN, environment_fault, first_fault
 from shared.settings.routing import RoutingRow, RoutingSettings, RoutingTypes
 from shared.settings.sections import AggregatorSettings, EnumerationSettings, LaneSettings
@@ -81,6 +82,7 @@ class Settings(BaseSettings):
     chunking: s.ChunkingSettings = s.ChunkingSettings()
     hierarchy: s.HierarchySettings = s.HierarchySettings()
     redis: RedisSettings = RedisSettings()
+    broker: BrokerSettings = BrokerSettings()
     jobs: s.JobSettings = s.JobSettings()
     lanes: LaneSettings = LaneSettings()
     providers: ProviderSettings = ProviderSettings()

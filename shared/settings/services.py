@@ -6,7 +6,7 @@ import re
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
-from pydantic import Field, SecretStr, ValidationInfo, field_validator, model_validator
+from pydantic import Field, SecretStr, field_validator, model_validator
 
 from shared.settings.sections import SettingsSection
 
@@ -17,7 +17,6 @@ ProviderKind = Literal["llm", "embedding", "rerank", "qdrant"]
 _LAST_PORT = 65_535
 #: Schemes of Celery's servers: of others it imports the module that they name, or takes messages out of files.
 _RESULTS = ("redis", "rediss", "sentinel")
-_BROKERS = (*_RESULTS, "amqp", "amqps")
 
 
 class RateLimit(SettingsSection):
@@ -78,12 +77,11 @@ class ProviderSettings(SettingsSection):
 
 
 class RedisSettings(SettingsSection):
-    """Broker, result backend and job store. Empty `url`: the one that `ramify up` starts."""
+    """The job store, and unless others are named broker and result backend. Empty `url`: that of `ramify up`."""
 
     url: SecretStr = Field(
         default=SecretStr(""), description="redis://[user:password@]host:port/db of the job store; rediss:// for TLS"
     )
-    broker_url: SecretStr = Field(default=SecretStr(""), description="Celery broker, if it is another")
     result_url: SecretStr = Field(default=SecretStr(""), description="Celery result backend, if it is another")
     sentinels: tuple[str, ...] = Field(
         default=(), description='["host:port", ...] of Sentinels, which name the master in place of the host of url'
@@ -94,17 +92,16 @@ class RedisSettings(SettingsSection):
     port: int = Field(default=0, ge=0, le=65_535, description="embedded: port; 0 = 6390, or a free one")
     timeout_s: float = Field(default=5.0, gt=0, description="seconds to connect and for one command")
 
-    @field_validator("broker_url", "result_url")
+    @field_validator("result_url")
     @classmethod
-    def _readable(cls, value: SecretStr, info: ValidationInfo) -> SecretStr:
-        known = _BROKERS if info.field_name == "broker_url" else _RESULTS
+    def _readable(cls, value: SecretStr) -> SecretStr:
         try:
             found = [urlsplit(one) for one in value.get_secret_value().split(";") if value.get_secret_value()]
             _ = [one.port for one in found]
         except ValueError:
             raise ValueError("it is no URL: percent-encode what is special in its login, and check its port") from None
-        if any(one.scheme not in known for one in found):
-            raise ValueError(f"begin it with one of {', '.join(f'{scheme}://' for scheme in known)}")
+        if any(one.scheme not in _RESULTS for one in found):
+            raise ValueError(f"begin it with one of {', '.join(f'{scheme}://' for scheme in _RESULTS)}")
         return value
 
     @field_validator("sentinels")

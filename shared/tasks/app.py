@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 import threading
 import time
 import warnings
@@ -22,17 +23,19 @@ from celery.signals import (
     worker_shutdown,
 )
 from kombu.pools import ProducerPool
+from redis.exceptions import RedisError
 
-from shared.connections.addresses import KEEPALIVE, Address, health_check_s
-from shared.connections.connect import connect
+from shared.connections.addresses import Address, health_check_s
+from shared.connections.connect import connect, refuse_cluster
 from shared.connections.heartbeat import Heartbeat, set_node_name, under_way
-from shared.contract import PRIORITY_STEPS, Queue, TaskName
+from shared.contract import Queue, TaskName, lane_of, lane_queue, without_lane
 from shared.errors import NotRunningError
 from shared.jobs.scripts import Scripts
 from shared.jobs.totals import add_runs
 from shared.logs import log_to_stderr
 from shared.process_counts import counts
 from shared.settings import Settings
+from shared.tasks import broker
 from shared.tasks.celery_command import leave_out_working_folder
 from shared.tasks.redis_transport import install
 from shared.tasks.result_backend import BACKENDS
@@ -43,8 +46,6 @@ _RESULT_TTL_S = 3600
 _COUNTS_S = 10.0
 #: What a task of a job returns beside its node, the first that counts.
 _OUTCOMES = ("refused", "damaged", "skipped", "postponed", "failed", "degraded")
-#: More than the threads that any pool may have, those of lent places included: no thread waits for a connection.
-_MOST_CONNECTIONS = 1024
 
 
 class _HeldProducer:
@@ -80,11 +81,22 @@ class App(Celery):
 
     A chord holds a producer while it sends its header, and each chain in there asks for another one: as many threads as
     the pool has producers wait for each other without end. No upstream issue is known.
+
+    Over RabbitMQ a message goes into the queue of its lane, and what fails is one sentence.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._held = threading.local()
+
+    def send_task(self, name: str, *args: Any, **options: Any) -> Any:
+        """As Celery's, which all messages of tasks pass. Raises: BrokerLostError, RedisError."""
+        celery: Any = super()
+        settings = settings_of(self)
+        if settings.broker.rabbitmq and name in set(TaskName):
+            options["queue"] = lane_queue(TaskName(name).queue, lane_of(options.get("priority")))
+        with broker.reached(settings):
+            return celery.send_task(name, *args, **options)
 
     @property
     def producer_pool(self) -> Any:
@@ -114,13 +126,13 @@ def make_app(settings: Settings, include: tuple[str, ...] = ()) -> Celery:
     install()
     spans.configure(settings)
     address = Address(settings.redis)
-    broker, backend = settings.redis.broker_url.get_secret_value(), settings.redis.result_url.get_secret_value()
-    own_url = address.celery_url
-    app = App("ramify", broker=broker or own_url, backend=backend or own_url, include=list(include))
+    backend = settings.redis.result_url.get_secret_value() or address.celery_url
+    amqp = broker.RabbitQueues if settings.broker.rabbitmq else None
+    app = App("ramify", backend=backend, include=list(include), amqp=amqp)
     untyped: Any = app
     untyped.loader.override_backends = BACKENDS
     untyped.ramify = settings  # not in `app.conf`, which every worker tells to whoever inspects it
-    app.conf.update(_conf(settings) | _broker(settings, address, own=not broker) | _backend(settings, address))
+    app.conf.update(_conf(settings) | broker.options(settings) | _backend(settings, address))
     return app
 
 
@@ -148,38 +160,8 @@ def _conf(settings: Settings) -> dict[str, Any]:
     }
 
 
-def _broker(settings: Settings, address: Address, *, own: bool) -> dict[str, Any]:
-    """Reconnecting to the broker: without end, whatever Redis answers.
-
-    Kombu drops a BRPOP that is overdue by `health_check_interval`, and pub/sub after two of them: a half-open
-    connection is noticed by nothing else. `own` False: `redis.broker_url` names another broker.
-    """
-    return {
-        "broker_connection_retry_on_startup": True,
-        "broker_pool_limit": _MOST_CONNECTIONS,
-        "broker_pool_acquire_timeout": settings.redis.timeout_s,
-        "broker_connection_max_retries": None,
-        # Else OOM, READONLY or MISCONF as the answer to one command ends the worker.
-        "broker_channel_error_retry": True,
-        # Else a worker that was busy when the connection was lost takes fewer messages from then on.
-        "worker_enable_prefetch_count_reduction": False,
-        "broker_use_ssl": address.celery_tls if own else None,
-        "broker_transport_options": {
-            "priority_steps": list(PRIORITY_STEPS),
-            "queue_order_strategy": "priority",
-            "max_connections": _MOST_CONNECTIONS,
-            "socket_timeout": settings.redis.timeout_s,
-            "socket_connect_timeout": settings.redis.timeout_s,
-            "socket_keepalive": True,
-            "socket_keepalive_options": dict(KEEPALIVE),
-            "health_check_interval": health_check_s(settings.redis),
-            **(address.celery_options if own else {}),
-        },
-    }
-
-
 def _backend(settings: Settings, address: Address) -> dict[str, Any]:
-    """The same for the result backend, which holds the chords' counters."""
+    """The result backend holds the replies that somebody waits for."""
     own = not settings.redis.result_url.get_secret_value()
     return {
         "redis_backend_use_ssl": address.celery_tls if own else None,
@@ -202,10 +184,29 @@ class _OwnHeartbeat:
 @worker_init.connect
 def start_heartbeat(sender: Any, **_: object) -> None:
     """Name the worker by its node name and begin before it takes a task, which would look like a dead worker's."""
+    settings, served = settings_of(sender.app), set(map(str, sender.app.amqp.queues.consume_from))
+    _refuse_to_start(sender.app, settings)
     set_node_name(str(sender.hostname))
     spans.name_service(f"ramify-{str(sender.hostname).partition('@')[0]}")
-    under_way.threads = int(sender.concurrency or 0)
-    _begin(settings_of(sender.app), tuple(sorted(map(str, sender.app.amqp.queues.consume_from))))
+    # Over RabbitMQ it takes as many messages from each queue.
+    under_way.threads = int(sender.concurrency or 0) * (len(served) if settings.broker.rabbitmq else 1)
+    _begin(settings, tuple(sorted(set(map(without_lane, served)))))
+
+
+def _refuse_to_start(app: Celery, settings: Settings) -> None:
+    """End a worker whose broker or store refuses it for good; one that is away is waited for. Raises: SystemExit."""
+    try:
+        with connect(settings, retries=0) as client:
+            refuse_cluster(client, settings)
+    except RedisError:
+        pass
+    except NotRunningError as error:
+        sys.exit(str(error))
+    try:
+        broker.require_broker(app, settings)
+    except broker.BrokerLostError as error:
+        if error.final:
+            sys.exit(str(error))
 
 
 @task_prerun.connect

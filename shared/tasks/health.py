@@ -15,13 +15,15 @@ from redis.exceptions import RedisError
 from shared.errors import RamifyError
 from shared.settings import load_settings
 from shared.tasks.app import make_app
+from shared.tasks.broker import reached
 
 _ANSWER_S = 5.0
 
 
 def answers(node: str) -> bool:
     """Whether the worker of this name answers within five seconds. Raises: what Redis and the broker raise."""
-    with make_app(load_settings()) as app, app.connection_for_write() as broker:
+    settings = load_settings()
+    with make_app(settings) as app, reached(settings), app.connection_for_write() as broker:
         replies = app.control.broadcast(
             "ping", reply=True, destination=[node], timeout=_ANSWER_S, limit=1, connection=broker
         )
@@ -36,7 +38,7 @@ def main(pool: str, *, live: bool = False) -> int:
             return 0
         said, failed = f"{node} does not answer within {_ANSWER_S:g} s", True
     except (RedisError, OperationalError, OSError) as error:
-        said, failed = f"{node} cannot be asked: {error}", not live
+        said, failed = f"{node} cannot be asked: {error}", not live or getattr(error, "final", False)
     except RamifyError as error:
         said, failed = f"{node} cannot be asked: {error}", True
     sys.stderr.write(f"{said}\n")

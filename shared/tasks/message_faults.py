@@ -26,7 +26,7 @@ _ARGUMENTS: dict[str, list[type]] = {TaskName.SEARCH_INFO: []}
 _SIGNATURE: dict[str, type | tuple[type, ...]] = {"task": str, "args": (list, tuple), "kwargs": dict, "options": dict}
 #: Commands that ask workers something, and those of events and revoked tasks. All others change a pool for good: what
 #: it consumes, how fast, with how many threads. The settings say that, and nothing would change it back.
-_COMMANDS = frozenset({
+COMMANDS = frozenset({
     "ping", "heartbeat", "active", "active_queues", "clock", "conf", "query_task", "registered", "report", "reserved",
     "revoked", "scheduled", "stats", "hello", "enable_events", "disable_events", "revoke", "shutdown", "pool_restart",
 })  # fmt: skip
@@ -84,7 +84,7 @@ def control_fault(raw: bytes) -> str:
     back = command.get("reply_to")
     checks = {
         "without a method": isinstance(command.get("method"), str),
-        "with a command that pools do not take": command.get("method") in _COMMANDS,
+        "with a command that pools do not take": command.get("method") in COMMANDS,
         "with arguments that are no mapping": isinstance(command.get("arguments") or {}, dict),
         "with destinations that are no list": isinstance(command.get("destination") or [], list),
         "with a pattern": not command.get("pattern"),  # it may be one that takes for ever

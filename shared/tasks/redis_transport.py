@@ -9,10 +9,7 @@ Installed, as is `shared.tasks.thread_pool`, under the names that kombu and Cele
 from __future__ import annotations
 
 import logging
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from queue import Empty
 from typing import Any
 
@@ -33,6 +30,7 @@ from shared.contract import Queue, priority, queue_keys
 from shared.models import Lane
 from shared.providers.lanes import LENT_PLACES
 from shared.tasks.message_faults import control_fault, read_message
+from shared.tasks.together import gathered
 
 #: One more try, on a new connection.
 _RETRIES = 1
@@ -49,32 +47,6 @@ declare(
     | {"_kombu.binding_deadlines": "zset"}
     | dict.fromkeys(("_kombu.binding.*", "_kombu.binding_permanent.*"), "set")
 )
-
-
-class _Collected(threading.local):
-    """The messages of a thread that sends several together, by channel and key."""
-
-    messages: dict[tuple[Any, str], list[str]] | None = None
-
-
-_collected = _Collected()
-
-
-@contextmanager
-def sent_together() -> Iterator[None]:
-    """What this thread sends in the block goes into its queues when the block ends, with one command a queue.
-
-    Raises: RedisError at its end. Another broker than Redis sends at once.
-    """
-    messages: dict[tuple[Any, str], list[str]] = {}
-    _collected.messages = messages
-    try:
-        yield
-    finally:
-        _collected.messages = None
-    for (channel, key), raws in messages.items():
-        with channel.conn_or_acquire() as client:
-            client.lpush(key, *raws)
 
 
 class ReadySub(PubSub):
@@ -138,12 +110,16 @@ class _PatchedChannel:
         self.QoS = LendingQoS  # without emulation kombu takes its plain one
 
     def _put(self: Any, queue: str, message: Any, **kwargs: Any) -> None:
-        messages = _collected.messages
+        key = self._q_for_pri(queue, self._get_message_priority(message, reverse=False))
+        messages = gathered((self, key), partial(self._push, key))
         if messages is None:
             super()._put(queue, message, **kwargs)  # type: ignore[misc]
-            return
-        key = self._q_for_pri(queue, self._get_message_priority(message, reverse=False))
-        messages.setdefault((self, key), []).append(dumps(message))
+        else:
+            messages.append(dumps(message))
+
+    def _push(self: Any, key: str, messages: list[str]) -> None:
+        with self.conn_or_acquire() as client:
+            client.lpush(key, *messages)
 
     def _create_client(self: Any, asynchronous: bool = False) -> Any:
         """Kombu makes one for each command; those that are not of the event loop share one a pool of connections."""
@@ -282,3 +258,6 @@ def install() -> None:
     pools["threads"] = "shared.tasks.thread_pool:ThreadPool"
     TRANSPORT_ALIASES.update(dict.fromkeys(("redis", "rediss"), "shared.tasks.redis_transport:Transport"))
     TRANSPORT_ALIASES["sentinel"] = "shared.tasks.redis_transport:SentinelTransport"
+    TRANSPORT_ALIASES.update(
+        amqp="shared.tasks.amqp_transport:Transport", amqps="shared.tasks.amqp_transport:TlsTransport"
+    )

@@ -22,7 +22,9 @@ from shared.jobs import JobStore
 from shared.jobs.ingests import NextItems
 from shared.jobs.scripts import grown_branches
 from shared.models import Node, NodeKind
-from shared.tasks.redis_transport import sent_together
+from shared.tasks.app import settings_of
+from shared.tasks.broker import reached
+from shared.tasks.together import sent_together
 from shared.tracing import spans
 
 if TYPE_CHECKING:
@@ -37,20 +39,26 @@ _SENT_AGAIN = "ramify_sent_again"
 
 @dataclass(frozen=True)
 class Delivery:
-    """How a message came: its priority, and when the reaper had sent it again, if it did (Unix seconds)."""
+    """How a message came: its priority, and when the reaper had sent it again, if it did (Unix seconds).
+
+    `redelivered`: another worker had it before, as RabbitMQ says; it may have begun.
+    """
 
     priority: int | None = None
     sent_again: float | None = None
+    redelivered: bool = False
 
 
 def delivery(request: Any) -> Delivery:
     """The delivery of a task's request."""
-    again, by = getattr(request, _SENT_AGAIN, None), (getattr(request, "delivery_info", None) or {}).get("priority")
+    again, info = getattr(request, _SENT_AGAIN, None), getattr(request, "delivery_info", None) or {}
+    by = info.get("priority")
     try:
         at = None if again is None else float(again)
     except (TypeError, ValueError, OverflowError):
         at = None
-    return Delivery(by if by in PRIORITY_STEPS else None, at if at is None or math.isfinite(at) else None)
+    at = at if at is None or math.isfinite(at) else None
+    return Delivery(by if by in PRIORITY_STEPS else None, at, info.get("redelivered") is True)
 
 
 def sent_again(signature: Signature, at: float) -> Signature:
@@ -126,7 +134,7 @@ def send_chord(app: Celery, work: Signature) -> None:
         work.apply_async(ignore_result=True)
         return
     untyped: Any = work
-    with app.producer_or_acquire(), sent_together():
+    with reached(settings_of(app)), app.producer_or_acquire(), sent_together():
         for member in untyped.tasks:
             steps: list[Any] = list(member.tasks) if isinstance(member, chain) else [member]
             first, *rest = steps

@@ -225,8 +225,12 @@ class TaskRegistry:
             message = read_message(raw)
         except MessageVersionError as error:
             return self._refused(task, raw, error)
+        came = delivery(task.request)
+        if came.redelivered and self.settings.broker.rabbitmq and self._tracker.begun_before(message, task.name):
+            skip_rest(task)
+            return {"node": message.node_id or "", "skipped": "it was begun before: the reaper looks after it"}
         try:
-            with self._tracker.tracked(message, task.name, delivery(task.request)) as begun:
+            with self._tracker.tracked(message, task.name, came) as begun:
                 if begun.job is None or begun.job.terminal:
                     return {"skipped": "the job has ended"}
                 if begun.before.postponed is not None:  # the rest of its chain, or a message that came twice

@@ -1,7 +1,8 @@
 """Celery's pool of threads with two patches, for Celery 5.7.
 
 It has as many threads again as it has places, for the interactive tasks to which waiting batch tasks lend theirs
-(`shared.tasks.redis_transport.LendingQoS`).
+(`shared.tasks.redis_transport.LendingQoS`); over RabbitMQ so many for each queue, since RabbitMQ gives as many messages
+out of each, and one that waits in a worker would count as lost.
 
 It gives back the place of a task whose end could not be recorded. Related: celery/celery#5642, the same starvation in
 the prefork pool; for threads no upstream issue is known. Celery records a task's end in the result backend after its
@@ -30,7 +31,7 @@ class ThreadPool(thread.TaskPool):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.executor = ThreadPoolExecutor(max_workers=2 * self.limit)
+        self.executor = ThreadPoolExecutor(max_workers=self.limit * max(2, len(self.app.amqp.queues.consume_from)))
 
     def on_apply(
         self,

@@ -93,6 +93,16 @@ class WorkTracker:
             if begun.job is not None and not begun.job.terminal and not begun.ended.is_set():
                 self._end(message.job_id, item, attempt)
 
+    def begun_before(self, message: TaskMessage, task: str) -> bool:
+        """True for an item that a worker has begun, and not ended: it is still at it, or has died at it.
+
+        Of a redelivered message RabbitMQ knows only that it was not acknowledged. Run at once, it would be done twice
+        where only a connection was lost, and go on killing workers without waiting for its turn. The reaper knows
+        which it was, and sends it again.
+        """
+        item = self._jobs.work.items(message.job_id).get(message.node_id or task)
+        return item is not None and (item.busy is not None or bool(item.proof))
+
     def poison(self, begun: StartedWork, message: TaskMessage, task: str) -> DeadLetter | None:
         """The dead letter of an item that is not to be tried any more: too many workers died at it."""
         item, deaths, before = message.node_id or task, begun.before.deaths, begun.before.busy

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from itertools import count
 from pathlib import Path
 
 import psutil
@@ -18,6 +20,7 @@ from tests.support.redis_server import redis_binary
 
 NOTES = Path(__file__).parents[2] / "examples" / "notes"
 Launch = Callable[..., Ramify]
+_NUMBERS = count(1)
 
 
 def _family(folder: Path) -> list[int]:
@@ -33,9 +36,10 @@ def _family(folder: Path) -> list[int]:
 
 
 def launched(folder: Path, **options: object) -> Iterator[Ramify]:
+    """RAMIFY_TEST_BROKER_URL: all of them over another broker; "{}" in it stands for a number of each stack's own."""
     redis_binary()
-    off = {"enabled": False}
-    settings: Settings = load_settings(data_dir=folder, flower=off, server=off, **options)
+    off, broker = {"enabled": False}, {"url": os.environ.get("RAMIFY_TEST_BROKER_URL", "").format(next(_NUMBERS))}
+    settings: Settings = load_settings(data_dir=folder, **{"flower": off, "server": off, "broker": broker, **options})
     start(settings, bound=True)
     try:
         with Ramify(settings) as client:

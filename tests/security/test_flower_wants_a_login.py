@@ -190,14 +190,15 @@ def test_given_no_login_when_it_is_started_then_it_ends_with_one_sentence() -> N
         monitor.GuardedFlower(options=SimpleNamespace(basic_auth=[]), capp=None)
 
 
-def test_given_secrets_in_settings_when_a_worker_tells_its_configuration_then_they_are_not_in_it() -> None:
+@pytest.mark.parametrize("scheme", ["redis", "amqps"])
+def test_given_secrets_in_settings_when_a_worker_tells_its_configuration_then_they_are_not_in_it(scheme: str) -> None:
     settings = load_settings(
         llm_base_url="http://ann:s3cret@llm.example/v1", llm_api_key="s3cret", llm_model="m",
         redis={
-            "url": "redis://ann:s3cret@r.example:1/0", "broker_url": "redis://ann:s3cret@b.example:1/0",
-            "result_url": "redis://ann:s3cret@c.example:1/0", "sentinel_password": "s3cret", "sentinel_master": "m",
-            "sentinels": ["s.example:1"],
+            "url": "redis://ann:s3cret@r.example:1/0", "result_url": "redis://ann:s3cret@c.example:1/0",
+            "sentinel_password": "s3cret", "sentinel_master": "m", "sentinels": ["s.example:1"],
         },
+        broker={"url": f"{scheme}://ann:s3cret@b.example:1/0"},
     )  # fmt: skip
     app = make_app(settings)
     assert settings_of(app) is settings

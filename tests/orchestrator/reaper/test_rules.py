@@ -18,9 +18,10 @@ from orchestrator.reaper.rules import (
     decide,
 )
 from orchestrator.reaper.views import Expire, Finalise, Force, Readmit, Redrive, View, Wait, World
-from shared.contract import Queue, TaskName
+from shared.contract import Queue, TaskName, priority
 from shared.jobs import TERMINAL, State
 from shared.jobs.work import Attempt, WorkItem
+from shared.models import Lane
 from shared.models.status import Postponement
 
 NOW = 1_800_000_000.0
@@ -313,3 +314,21 @@ def test_of_the_ends_that_a_leaf_waits_for_the_one_that_is_postponed_binds_it() 
 def test_a_job_whose_leaves_wait_for_a_server_is_merged_at_its_deadline_all_the_same() -> None:
     late = job(leaves={"0.1": "pending"}, items={"0.1": waits(NOW + 9)}, deadline_at=NOW - FORCE_AFTER_S - 1)
     assert isinstance(decide(late, WORLD), Force)
+
+
+def test_of_lanes_apart_each_is_passed_by_its_own_messages_alone() -> None:
+    apart = replace(WORLD, lanes_apart=True)
+
+    def lost(lane: Lane, world: World) -> bool:
+        view = replace(job(State.PLANNING), lane=lane, rank=priority(lane), updated_at=LONG_AGO)
+        return bool(missing(view, world))
+
+    waits = {"plan": 1, "plan.batch": 0}
+    assert not lost(Lane.INTERACTIVE, replace(apart, waiting=waits))
+    assert lost(Lane.BATCH, replace(apart, waiting=waits)), "its queue is empty"
+    assert not lost(Lane.BATCH, replace(WORLD, waiting=waits)), "both wait in one"
+    passed = {"plan": 1, "plan.batch": 1}
+    taken = {"plan:7": NOW}
+    assert not lost(Lane.INTERACTIVE, replace(apart, waiting=passed, latest_taken=taken)), "batch goes first there, too"
+    assert lost(Lane.BATCH, replace(apart, waiting=passed, latest_taken=taken))
+    assert lost(Lane.INTERACTIVE, replace(WORLD, waiting=passed, latest_taken=taken)), "it was more urgent"

@@ -18,6 +18,7 @@ from shared.models.degraded import Degradation
 from shared.providers.fallbacks import Helper, fell_back, reason_for
 from shared.providers.metering import BudgetError, carried
 from shared.settings import Settings
+from shared.settings.broker import BrokerSettings
 from shared.tasks.app import make_app, outcome_of_run
 from shared.tasks.task_run import TaskRegistry, TaskRun, fail_job
 from tests.fakes.walked_jobs import WalkedJob
@@ -236,3 +237,27 @@ def test_given_a_field_of_a_newer_release_then_the_message_is_read_without_it(
     assert told == {"node": "0.0"}
     assert left
     assert registry.jobs.leaf_states(walked.id)["0.0"] == "searched"
+
+
+def test_given_a_message_that_rabbitmq_delivers_again_when_its_work_was_begun_then_the_reaper_is_left_to_it(
+    client: redis.Redis, settings: Settings
+) -> None:
+    over = settings.model_copy(update={"broker": BrokerSettings(url="amqp://127.0.0.1:1")})
+    ran, rest = list[str](), [{"task": "next"}]
+
+    def deliver(on: Settings, job_id: str) -> dict[str, str]:
+        info = {"priority": 0, "redelivered": True}
+        request = SimpleNamespace(id="task", delivery_info=info, chain=rest, chord=None)
+        task = SimpleNamespace(name="plan.job", request=request)
+        registry = TaskRegistry(make_app(on))
+        return registry._run(task, TaskMessage(job_id=job_id).wire(), lambda run: ran.append(run.job.id), fail_job)
+
+    run, fresh = Run(settings), Run(settings)
+    work = run.registry.jobs.work
+    work.begin(run.job_id, "plan.job", "plan.job", work.attempt("plan.job"))
+    assert "skipped" in deliver(over, run.job_id)
+    assert rest == [], "nor does what follows run: whoever began it sends that"
+    assert run.marked(), "it is still at whoever began it"
+    assert "skipped" not in deliver(settings, run.job_id), "Redis gives back only what a worker has put back"
+    assert "skipped" not in deliver(over, fresh.job_id), "it was never begun"
+    assert ran == [run.job_id, fresh.job_id]
