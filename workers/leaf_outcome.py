@@ -13,8 +13,7 @@ from shared.providers.fallbacks import note_reason
 from shared.settings import Settings
 from shared.store.base import DENSE, SPARSE, TRIGRAM
 from shared.tasks.task_run import TaskRun
-from workers.search.leaf import leaf_result_limit
-from workers.search.variants import VARIANT, merge_variants
+from workers.search.leaf import as_searched, leaf_query, leaf_result_limit
 from workers.shown_hits import leaf_kind_share, shown_hits
 
 _ARMS = (SPARSE, DENSE, TRIGRAM)
@@ -93,8 +92,8 @@ def _recorded_as_found(run: TaskRun, node_id: str, without: Degradation, reason:
         return False
     if node is None or found is None:
         return False
-    if any(VARIANT in hit.parts for hit in found.hits):
-        found = found.model_copy(update={"hits": merge_variants(found.hits)})
+    if found.hits:
+        found = as_searched(leaf_query(run.job.request, node, run.settings), found, run.settings)
     warning = f"Leaf {node_id} stands as its search left it: {reason}"
     note_reason(without)
     run.annotate(warnings=[warning], item=node_id)

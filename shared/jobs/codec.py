@@ -11,7 +11,8 @@ from pydantic import BaseModel
 from pydantic_core import to_json
 
 M = TypeVar("M", bound=BaseModel)
-_LEVEL = 1  # leaf results are small and short-lived: speed over size
+#: zlib's levels: for most blobs, which are small; for what is read once and deleted with its job, not compressed.
+FAST, STORED = 1, 0
 _SMALL_LEVEL = 9
 #: What a blob may unpack to: always so much, so many times its size, and never more (bytes).
 _ALWAYS_BYTES, _MOST_TIMES, _MAX_BYTES = 16_000_000, 200, 256_000_000
@@ -40,17 +41,17 @@ def pack_small(model: BaseModel | None) -> bytes:
     return b"" if model is None else zlib.compress(model.model_dump_json(exclude_defaults=True).encode(), _SMALL_LEVEL)
 
 
-def compressed(value: object) -> bytes:
+def compressed(value: object, level: int = FAST) -> bytes:
     """The blob of what JSON has a form for. Raises: ValueError for what it has none for, such as NaN."""
     data = to_json(value)
     if b"NaN" in data or b"Infinity" in data:
         json.dumps(value, allow_nan=False)  # raises for a number; a text may hold the word
-    return compressed_bytes(data)
+    return compressed_bytes(data, level)
 
 
-def compressed_bytes(data: bytes) -> bytes:
+def compressed_bytes(data: bytes, level: int = FAST) -> bytes:
     """The blob of UTF-8 JSON."""
-    return zlib.compress(data, _LEVEL)
+    return zlib.compress(data, level)
 
 
 def unpack(blob: object, kind: type[M]) -> M:

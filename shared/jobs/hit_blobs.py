@@ -68,8 +68,8 @@ class LostChunkError(ValueError):
     """A blob names a chunk that does not stand beside it (any more)."""
 
 
-def pack(value: BaseModel, known: Container[str] = ()) -> tuple[bytes, dict[str, bytes]]:
-    """The blob of a model with `hits`, and those chunks by name, without `known` ones.
+def pack(value: BaseModel, known: Container[str] = (), level: int = codec.FAST) -> tuple[bytes, dict[str, bytes]]:
+    """The blob of a model with `hits`, at one of the levels of `codec`, and those chunks by name, without `known` ones.
 
     Raises: ValueError for what has no JSON form.
     """
@@ -77,7 +77,7 @@ def pack(value: BaseModel, known: Container[str] = ()) -> tuple[bytes, dict[str,
     chunks = [_chunk(hit) for hit in hits]
     found = [_found(hit, chunk.ref) for hit, chunk in zip(hits, chunks, strict=True)]
     blobs = {chunk.ref: chunk.blob for chunk in chunks if chunk.ref not in known}
-    return codec.compressed({**_rest(value, "hits"), "hits": found}), blobs
+    return codec.compressed({**_rest(value, "hits"), "hits": found}, level), blobs
 
 
 def unpack(

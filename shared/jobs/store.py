@@ -16,7 +16,7 @@ from shared.jobs import hit_blobs
 from shared.jobs.admission import AdmissionQueues, Enqueued, NewJob
 from shared.jobs.batches import Batches
 from shared.jobs.budget import budget_fields, with_default_budget
-from shared.jobs.codec import pack_small, text
+from shared.jobs.codec import FAST, STORED, pack_small, text
 from shared.jobs.damaged import DamagedJobs
 from shared.jobs.endings import Endings, Retries
 from shared.jobs.events import events_of
@@ -59,6 +59,8 @@ class JobStore:
         self.ingests = Ingests(client, settings, self.clock)
         self._run = Scripts(client)
         self._known = KnownContent()
+        #: Candidates outlive their job.
+        self._whole = settings.jobs.keep == "candidates"
 
     def enqueue(
         self, jobs: Sequence[tuple[str, JobRequest]], retry_of: Mapping[str, str] | None = None
@@ -129,7 +131,7 @@ class JobStore:
         What is known to stand in the job is not sent again.
         """
         known = self._known.of(job_id)
-        blob, chunks = hit_blobs.pack(found, known)
+        blob, chunks = hit_blobs.pack(found, known, FAST if self._whole else STORED)
         flat = [part for pair in chunks.items() for part in pair]
         with self._said_once(known, note) as wire:
             done = self._change(script, job_id, keys, wire, *args, blob, *flat)
@@ -205,24 +207,11 @@ class JobStore:
         """From merging to summarising, with the pool in its final order."""
         return bool(self._leave("start_summarising", job_id, "job pool events chunks", note, pool))
 
-    def claim_summary(self, job_id: str, claimant: str) -> bool:
-        """True when `claimant` may write the summary."""
-        return self._claim(job_id, claimant, State.SUMMARISING, TaskName.MERGE_SUMMARISE)
-
-    def claim_root_rerank(self, job_id: str, claimant: str) -> bool:
-        """True when `claimant` may rerank the merged pool. A merge that is done again frees the claim."""
-        return self._claim(job_id, claimant, State.MERGING, TaskName.RERANK_ROOT)
-
-    def _claim(self, job_id: str, claimant: str, state: State, task: TaskName) -> bool:
-        args = [self._head()[0], claimant, self.settings.jobs.redrive_after_s, state.value, CLAIMS[task.value]]
-        return bool(self._run("claim", [JobKeys(job_id).job], args))
-
     def finish(self, job: Job, answer: Answer, item: str = "", manifest: Manifest | None = None) -> bool:
         """From summarising to done, and nobody is at `item` any more. True for the one call that ended the job."""
         own = JobKeys(job.id)
         packed, verdicts = hit_blobs.pack_answer(answer), ",".join(answer.verdicts)
-        whole = self.settings.jobs.keep == "candidates"
-        work = [own.results, own.pool, *(() if whole else (own.candidates, own.chunks))]
+        work = [own.results, own.pool, *(() if self._whole else (own.candidates, own.chunks))]
         return self._finish(job, work, packed, partial=answer.partial, last=(verdicts, item, pack_small(manifest)))
 
     def finish_ingest(self, job: Job, *, partial: bool) -> bool:

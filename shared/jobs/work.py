@@ -29,6 +29,7 @@ from shared.jobs.fields import Fields, damage_named
 from shared.jobs.job import FIELDS, Job, read_job
 from shared.jobs.keys import AdmissionKeys, JobKeys
 from shared.jobs.scripts import Scripts
+from shared.jobs.states import State
 from shared.models.status import Postponement
 from shared.settings import Settings
 
@@ -40,6 +41,8 @@ CLAIMS = {
     TaskName.MERGE_SUMMARISE.value: "summarising",
     TaskName.INDEX_FINISH.value: "finishing",
 }
+#: Those that have their claim from their beginning on: the state that the job must be in.
+_CLAIMED_IN = {TaskName.RERANK_ROOT.value: State.MERGING, TaskName.MERGE_SUMMARISE.value: State.SUMMARISING}
 #: Tasks that go on with what a search has left.
 _GO_ON = frozenset({TaskName.RERANK_LEAF.value, TaskName.RERANK_COLUMNS.value})
 #: Deaths while the item was its worker's only one that retire it.
@@ -116,6 +119,8 @@ class StartedWork:
     node_state: str = ""
     node: str = ""
     candidates: bytes | None = None
+    #: The claim that its task needs is this attempt's.
+    claimed: bool = False
     #: Set when a change of the task has removed the mark already.
     ended: Event = field(default_factory=Event, compare=False)
 
@@ -131,23 +136,29 @@ class WorkLog:
         """An attempt of this process that begins now."""
         return Attempt(self._clock.now(), worker_id(), task)
 
-    def begin(self, job_id: str, item: str, task: str, attempt: Attempt | None = None) -> StartedWork:
-        """Read an item's job and note the attempt, in one step. Repeating it with the same attempt is harmless.
+    def begin(
+        self, job_id: str, item: str, task: str, attempt: Attempt | None = None, claimant: str = ""
+    ) -> StartedWork:
+        """Read an item's job, note the attempt and claim what the task needs, in one step.
 
+        Repeating it with the same attempt and claimant (a task id) is harmless.
         Raises: DamagedError when the job cannot be read; the attempt is noted all the same.
         """
         keys, attempt = JobKeys(job_id), attempt or self.attempt(task)
-        args = [self._settings.jobs.ttl_s, item, str(attempt), int(task in _GO_ON)]
+        claim = (CLAIMS[task], _CLAIMED_IN[task].value) if task in _CLAIMED_IN else ("", "")
+        stale_s, now = self._settings.jobs.redrive_after_s, f"{attempt.begun_at:.6f}"
+        args = [self._settings.jobs.ttl_s, item, str(attempt), int(task in _GO_ON), *claim, claimant, stale_s, now]
         with damage_named():
             out = self._run("begin_work", [keys.job, keys.leaves, keys.work, keys.nodes, keys.candidates], args)
         if not out:
             return StartedWork(None, attempt)
-        names = ("busy", "dead", "alone", "sent", "postponed", "node_state", "node")
+        names = ("busy", "dead", "alone", "sent", "postponed", "node_state", "node", "claimed")
         of_item = Fields(dict(zip(names, out, strict=False)), [])
         found, *fields = out[len(names) :]
         job = read_job(job_id, dict(zip(FIELDS, fields, strict=True)), attempt.begun_at)
         before = _item({name: of_item.text(name) for name in names})
-        return StartedWork(job, attempt, before, of_item.text("node_state"), of_item.text("node"), found or None)
+        node_state, node, claimed = (of_item.text(name) for name in ("node_state", "node", "claimed"))
+        return StartedWork(job, attempt, before, node_state, node, found or None, claimed == "1")
 
     def end(self, job_id: str, item: str, attempt: Attempt) -> None:
         """The attempt has ended. Raises: DamagedError when the marks are no hash."""

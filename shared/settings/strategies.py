@@ -234,12 +234,20 @@ def known_names(strategies: Mapping[str, Strategy], name: str) -> str:
 
 
 def split(stages: Strategy) -> tuple[Strategy, Strategy]:
-    """What the search pool runs, and what the rerank pool runs: from the stage rerank on."""
-    place = next((n for n, stage in enumerate(stages) if stage.stage == "rerank"), len(stages))
+    """What the search pool runs, and what the rerank pool runs: from the stage rerank on.
+
+    Snippets that are made just before it are made there: they need no store, and without them half as much is sent.
+    """
+    place = _rerank_at(stages)
+    while place and stages[place - 1].stage == "enrich":
+        place -= 1
     return stages[:place], stages[place:]
+
+
+def _rerank_at(stages: Strategy) -> int:
+    return next((n for n, stage in enumerate(stages) if stage.stage == "rerank"), len(stages))
 
 
 def with_post(stages: Strategy, post: Strategy) -> Strategy:
     """`stages` up to the rerank, then `post` in place of what stands behind it."""
-    searched, reranked = split(stages)
-    return (*searched, *reranked[:1], *post)
+    return (*stages[: _rerank_at(stages) + 1], *post)

@@ -174,6 +174,11 @@ class TaskRun:
         return seconds
 
     @property
+    def claimed(self) -> bool:
+        """True when it alone may do what its task is for: it has claimed that when it began."""
+        return self.begun is not None and self.begun.claimed
+
+    @property
     def claimant(self) -> str:
         """Who claims a stage: this task's id, the same when it is delivered again."""
         return str(self.task.request.id)
@@ -230,7 +235,7 @@ class TaskRegistry:
             skip_rest(task)
             return {"node": message.node_id or "", "skipped": "it was begun before: the reaper looks after it"}
         try:
-            with self._tracker.tracked(message, task.name, came) as begun:
+            with self._tracker.tracked(message, task.name, came, str(task.request.id)) as begun:
                 if begun.job is None or begun.job.terminal:
                     return {"skipped": "the job has ended"}
                 if begun.before.postponed is not None:  # the rest of its chain, or a message that came twice

@@ -72,14 +72,14 @@ class WorkTracker:
         self._ending: Thread | None = None
 
     @contextmanager
-    def tracked(self, message: TaskMessage, task: str, came: Delivery) -> Iterator[StartedWork]:
-        """Notes the begin, and the end when the block ends, however it does.
+    def tracked(self, message: TaskMessage, task: str, came: Delivery, claimant: str = "") -> Iterator[StartedWork]:
+        """Notes the begin, and the end when the block ends, however it does. `claimant`: the task's id.
 
         Raises: RedisError before the block, and DamagedError for a job that cannot be read.
         """
         item, attempt = message.node_id or task, self._jobs.work.attempt(task)
         try:
-            begun = self._jobs.work.begin(message.job_id, item, task, attempt)
+            begun = self._jobs.work.begin(message.job_id, item, task, attempt, claimant)
         except RedisError:  # Redis may have run it, and only the reply was lost
             self._end_when_possible(message.job_id, item, attempt)
             raise

@@ -22,6 +22,7 @@ from shared.tasks.task_run import TaskRun
 from shared.tasks.work_tracker import WorkTracker
 
 NODES = [Node(id=f"0.{n}", parent_id="0", level=1, facet=Facet.CORE, query=f"q{n}") for n in (1, 2, 3)]
+NODES[1] = NODES[1].model_copy(update={"variants": ("q2 of a", "q2 of b")})
 
 
 @pytest.fixture
@@ -81,6 +82,7 @@ def test_given_candidates_when_the_leafs_last_task_fails_then_it_is_done_with_th
         outcome.leaf_failed(run, "it killed its worker 3 times")
     leaf = jobs.results(run.job.id)["0.1"]
     assert (leaf.status, [one.chunk_id for one in leaf.hits], leaf.candidates) == (LeafStatus.DONE, ["a", "b"], 7)
+    assert [one.snippet for one in leaf.hits] == ["a", "b"], "the rerank pool would have made them"
     assert leaf.warnings == ("before", "Leaf 0.1 stands as its search left it: it killed its worker 3 times")
     status = JobReader(jobs.client).status(run.job.id)
     assert status.degraded_at == {"0.1": (reason,)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -61,6 +62,9 @@ class Store:
 
     def lookup(self, *_: object) -> list[Hit]:
         return []
+
+    def read(self, *_: object) -> Iterator[tuple[str, dict[str, Any]]]:
+        return iter(())
 
 
 def hit(name: str) -> Hit:

@@ -26,9 +26,9 @@ def merge_rows(
     A document that two shards read (it changed between them) is listed once; one with the text of an earlier row is
     marked as its copy, not left out. Shards without a report were not read.
     """
-    scan = tables.scan(job_id)
     shards = [node for node in nodes.values() if node.shard is not None]
-    if scan is None or not shards:
+    scan = tables.scan(job_id) if shards else None
+    if scan is None:
         return None
     if (joined_before := tables.table(job_id)) is not None:
         return joined_before  # a merge that is delivered again: the shards' own pages are gone

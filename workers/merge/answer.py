@@ -74,6 +74,7 @@ def run_aggregator(  # noqa: PLR0913 - what an answer is made of
     run: TaskRun,
     pool: MergedPool,
     leaves: Sequence[LeafResult],
+    nodes: Mapping[str, Node],
     *,
     llm: LLM | None,
     table: ListTable | None = None,
@@ -81,7 +82,7 @@ def run_aggregator(  # noqa: PLR0913 - what an answer is made of
 ) -> tuple[str, Aggregated]:
     """The aggregator's name and the answer that it made of a job's findings."""
     job, settings = run.job, run.settings
-    question, nodes = job.request.question, run.jobs.nodes(job.id)
+    question = job.request.question
     found = replace(
         findings(question, pool, nodes, leaves, run.jobs.routed(job.id), settings),
         table=table,
@@ -200,8 +201,13 @@ def _reason(node_id: str, nodes: Mapping[str, Node], states: Mapping[str, str], 
     return f"was still waiting for {named} when {then}"
 
 
-def build_answer(
-    run: TaskRun, pool: MergedPool, made: Aggregated, leaves: list[LeafResult], state: State = State.DONE
+def build_answer(  # noqa: PLR0913, PLR0917 - what an answer is made of
+    run: TaskRun,
+    pool: MergedPool,
+    made: Aggregated,
+    leaves: list[LeafResult],
+    nodes: Mapping[str, Node],
+    state: State = State.DONE,
 ) -> Answer:
     """The answer of a job that is about to be done, or at `state`; without `leaves` nothing had to be looked up.
 
@@ -209,7 +215,6 @@ def build_answer(
     """
     jobs, job = run.jobs, run.job
     status = JobReader(jobs.client).status(job.id)
-    nodes = jobs.nodes(job.id)
     done = sum(leaf.status is LeafStatus.DONE for leaf in leaves)
     own = verdict(leaves) if leaves else NO_RETRIEVAL
     missing = [leaf for leaf in leaves if leaf.status is not LeafStatus.DONE and not _added_later(leaf, nodes)]

@@ -40,8 +40,8 @@ def early_answer(run: TaskRun) -> Answer:
         raise RamifyError(f"job {job.id} is {job.state}, and none of its {len(leaves)} leaves has answered")
     pool = _pool(jobs, job.id) or merged(job.request, run.settings, nodes, results)
     table = merge_rows(Tables(jobs.client, jobs.settings), job.id, nodes, jobs.settings.enumeration, keep=False)
-    name, made = run_aggregator(run, pool, leaves, llm=None, table=table)
-    answer = build_answer(run, pool, made, leaves, job.state)
+    name, made = run_aggregator(run, pool, leaves, nodes, llm=None, table=table)
+    answer = build_answer(run, pool, made, leaves, nodes, job.state)
     warnings = (*answer.warnings, *made.warnings, *_warnings(job.state, leaves, nodes, states, table))
     update = {"aggregator": name, "warnings": tuple(dict.fromkeys(warnings))}
     return answer.model_copy(update=update)

@@ -101,12 +101,13 @@ def _search_again(run: TaskRun, nodes: Mapping[str, Node], results: Mapping[str,
 def merge_summarise(run: TaskRun) -> None:
     """Write the answer and end the job: failed when no leaf answered, else done, partial where leaves are missing."""
     job, jobs = run.job, run.jobs
-    if job.state is not State.SUMMARISING or not jobs.claim_summary(job.id, run.claimant):
+    if not run.claimed:
         return
-    leaves = all_leaves(jobs.nodes(job.id), jobs.leaf_states(job.id), jobs.results(job.id))
+    nodes = jobs.nodes(job.id)
+    leaves = all_leaves(nodes, jobs.leaf_states(job.id), jobs.results(job.id))
     if not leaves and (route := jobs.routed(job.id)) and route.planner is PlannerName.NONE:
         made = Aggregated(summary=no_retrieval(job.request.question))
-        _finish(run, build_answer(run, MergedPool(), made, []))
+        _finish(run, build_answer(run, MergedPool(), made, [], nodes))
         return
     failed = [leaf for leaf in leaves if leaf.status is not LeafStatus.DONE]
     if len(failed) == len(leaves):
@@ -114,12 +115,13 @@ def merge_summarise(run: TaskRun) -> None:
         return
     pool = jobs.pool(job.id) or _merged_anew(run)
     run.annotate(warnings=_warnings(run, failed))
-    table = Tables(jobs.client, registry.settings).table(job.id)
+    listed = any(node.shard is not None for node in nodes.values())
+    table = Tables(jobs.client, registry.settings).table(job.id) if listed else None
     writer = llm_of(run, "summary") if _wants_llm(run) else None
     verifier = verifier_of(writer) if writer is not None else None
-    name, made = run_aggregator(run, pool, leaves, llm=writer, table=table, verifier=verifier)
+    name, made = run_aggregator(run, pool, leaves, nodes, llm=writer, table=table, verifier=verifier)
     run.annotate(made.cost, made.warnings)
-    answer = build_answer(run, pool, made, leaves)
+    answer = build_answer(run, pool, made, leaves, nodes)
     _finish(run, answer.model_copy(update={"aggregator": name}))
 
 

@@ -176,9 +176,12 @@ def _merged(chunks: Sequence[tuple[Hit, list[Source]]], folds: Mapping[str, str]
             if source.node_id not in own or source.rank < own[source.node_id].rank:
                 own[source.node_id] = source
     return {
-        hit.chunk_id: MergedHit(
-            **{**dict(hit), "vector": ()},  # not needed any more, and large in the job store
-            sources=tuple(sorted(best[hit.chunk_id].values(), key=lambda source: node_order(source.node_id))),
+        hit.chunk_id: MergedHit.of_valid(
+            {
+                **vars(hit),
+                "vector": (),  # not needed any more, and large in the job store
+                "sources": tuple(sorted(best[hit.chunk_id].values(), key=lambda source: node_order(source.node_id))),
+            }
         )
         for hit, _ in chunks
         if hit.chunk_id not in folds

@@ -83,11 +83,11 @@ def _keep_merged_order(run: TaskRun, reason: str) -> None:
 @registry(TaskName.RERANK_ROOT, on_error=_keep_merged_order)
 def rerank_root(run: TaskRun) -> None:
     """Order the merged pool against the original question, once. A pool that is lost is merged again by the reaper."""
-    pool = run.jobs.pool(run.job.id)
-    if pool is None or not run.jobs.claim_root_rerank(run.job.id, run.claimant):
+    pool = run.jobs.pool(run.job.id) if run.claimed else None
+    if pool is None:
         return
     request = run.job.request
-    hits = [Hit(**{name: getattr(hit, name) for name in Hit.model_fields}) for hit in pool.hits]
+    hits = [Hit.of_valid({name: getattr(hit, name) for name in Hit.model_fields}) for hit in pool.hits]
     ranked = rerank_pool(request.question, hits, request.tenant, _tools(run, run.job.remaining(WRITE_S)))
     ordered = apply_root_rerank(pool, ranked.hits, ranked.reranker, leaf_share=leaf_share(request))
     run.start_summarising(ordered, spent(ranked), ranked.warnings)

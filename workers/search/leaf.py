@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from functools import partial
+from itertools import takewhile
 
 from pydantic import TypeAdapter
 
@@ -160,8 +161,18 @@ def _search_key(leaf: LeafQuery, stages: Strategy, info: CollectionInfo, setting
 
 
 def run_rerank_stages(leaf: LeafQuery, found: SearchResult, tools: Tools) -> SearchResult:
-    """The stage rerank and what follows it, on what the search stages found."""
-    _, stages = split(tools.settings.stages_of(leaf.strategy))
+    """The stages of the rerank pool, on what the search stages found."""
+    return _gone_on(leaf, found, split(tools.settings.stages_of(leaf.strategy))[1], tools)
+
+
+def as_searched(leaf: LeafQuery, found: SearchResult, settings: Settings) -> SearchResult:
+    """What the search stages found, as it is recorded without the rest: with snippets, each chunk once."""
+    _, stages = split(settings.stages_of(leaf.strategy))
+    snippets = tuple(takewhile(lambda stage: stage.stage == "enrich", stages))
+    return _gone_on(leaf, found, snippets, Tools(settings=settings))
+
+
+def _gone_on(leaf: LeafQuery, found: SearchResult, stages: Strategy, tools: Tools) -> SearchResult:
     run, bare = continue_variants if leaf.variants else continue_search, SearchResult(hits=found.hits, mode=found.mode)
     return continued(found, run(bare, leaf.query(), stages, tools, explain=leaf.explain))
 

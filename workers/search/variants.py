@@ -41,7 +41,7 @@ def continue_variants(
     """Run further `stages` on the candidates of each wording against that wording, and make one list of them."""
     results = []
     for number, text in enumerate(query.variants):
-        own = tuple(hit for hit in found.hits if int(hit.parts[VARIANT]) == number)
+        own = tuple(hit for hit in found.hits if int(hit.parts.get(VARIANT, 0)) == number)
         bare = SearchResult(hits=own, mode=found.mode)
         results.append(continue_search(bare, replace(query, text=text, variants=()), stages, tools, explain=explain))
     after = _combined(results)

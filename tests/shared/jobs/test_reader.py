@@ -56,9 +56,9 @@ def answered(store: JobStore, job: Job) -> Answer:
     now: Any = store.job(job.id)
     leaves = all_leaves(store.nodes(job.id), store.leaf_states(job.id), results)
     step = TaskRun(SimpleNamespace(name="t"), store, now, SimpleNamespace())  # type: ignore[arg-type]
-    name, made = run_aggregator(step, pool, leaves, llm=None)
+    name, made = run_aggregator(step, pool, leaves, store.nodes(job.id), llm=None)
     store.annotate(job.id, made.cost, made.warnings)
-    answer = build_answer(step, pool, made, leaves).model_copy(update={"aggregator": name})
+    answer = build_answer(step, pool, made, leaves, store.nodes(job.id)).model_copy(update={"aggregator": name})
     assert store.finish(now, answer)
     read = JobReader(store.client).answer(job.id)
     assert read == answer
@@ -78,7 +78,7 @@ def test_given_an_identifier_when_nothing_names_it_then_the_answer_or_a_warning_
         store.enqueue([(job_id, JobRequest(question=question))])
         job: Any = store.job(job_id)
         step = TaskRun(SimpleNamespace(name="t"), store, job, SimpleNamespace())  # type: ignore[arg-type]
-        made = run_aggregator(step, pool, [], llm=None)[1]
+        made = run_aggregator(step, pool, [], {}, llm=None)[1]
         assert (made.summary.text, made.warnings) == (text, warnings)
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import redis
 
+from shared.contract import TaskName
 from shared.jobs import JobStore, State, new_id
 from shared.jobs.keys import JobKeys
 from shared.models import JobRequest, MergedPool
 from tests.fakes.walked_jobs import WalkedJob
+
+_TASK = TaskName.RERANK_ROOT.value
 
 
 def merging(store: JobStore) -> WalkedJob:
@@ -19,17 +22,21 @@ def merging(store: JobStore) -> WalkedJob:
     return job
 
 
+def claimed(store: JobStore, job: WalkedJob, claimant: str) -> bool:
+    return store.work.begin(job.id, _TASK, _TASK, claimant=claimant).claimed
+
+
 def test_of_two_deliveries_one_reranks_and_a_merge_that_is_done_again_frees_the_claim(store: JobStore) -> None:
     job = merging(store)
-    assert [store.claim_root_rerank(job.id, name) for name in ("first", "second", "first")] == [True, False, True]
+    assert [claimed(store, job, name) for name in ("first", "second", "first")] == [True, False, True]
     assert store.start_merging(job.id, "worker")
-    assert store.claim_root_rerank(job.id, "second")
+    assert claimed(store, job, "second")
 
 
 def test_a_job_that_is_not_merging_is_not_reranked(store: JobStore) -> None:
     job = merging(store)
     assert job.summarising()
-    assert not store.claim_root_rerank(job.id, "late")
+    assert not claimed(store, job, "late")
 
 
 def test_a_pool_that_cannot_be_read_counts_as_lost(store: JobStore, client: redis.Redis) -> None:

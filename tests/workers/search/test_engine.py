@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -65,8 +65,8 @@ class Store:
         self.trips.append(list(requests))
         return [self._list(request.using, request.limit) for request in requests]
 
-    def lookup(self, flt: Any, limit: int, vectors: bool = False) -> list[Hit]:
-        return []
+    def read(self, *_: object) -> Iterator[tuple[str, dict[str, Any]]]:
+        return iter(())
 
     def _list(self, arm: str, limit: int) -> list[Hit]:
         scores = self.scores.get(arm, tuple(1.0 - rank / 10 for rank in range(10)))

@@ -30,13 +30,17 @@ SPARSE = Bm25Encoder(10.0)
 
 
 class Counted(OpenedStore):
-    """A store that counts its lookups."""
+    """A store that counts how often chunks are looked up, and listed."""
 
-    lookups = 0
+    lookups = reads = 0
 
     def lookup(self, flt: models.Filter, limit: int, vectors: bool = False) -> list[Hit]:
         self.lookups += 1
         return super().lookup(flt, limit, vectors)
+
+    def read(self, *args: Any, **options: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+        self.reads += 1
+        return super().read(*args, **options)
 
 
 @pytest.fixture
@@ -116,11 +120,14 @@ def test_given_no_truth_in_the_collection_when_searched_again_then_the_store_is_
 
     first = find(store, "zebra", version=7)
     assert next(trace.skipped for trace in first.stages if trace.stage == "truth") == "no page has compiled truth"
-    assert store.lookups == 1
+    assert (store.reads, store.lookups) == (1, 0)
     find(store, "zebra", version=7)
-    assert store.lookups == 1
-    store.upsert([piece("page", 1, "the truth", PagePart.TRUTH)])
+    assert (store.reads, store.lookups) == (1, 0)
+    store.upsert([piece("page", 1, "the truth", PagePart.TRUTH), piece("other", 0, "giraffe")])
     assert texts(find(store, "zebra", version=8)) == ["zebra", "the truth"]
+    assert (store.reads, store.lookups) == (2, 1)
+    assert texts(find(store, "giraffe", version=8)) == ["giraffe"]
+    assert (store.reads, store.lookups) == (2, 1), "its page has no truth: nothing is looked up"
 
 
 def test_given_two_tenants_when_one_has_no_truth_then_that_is_not_said_of_the_other(store: Counted) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 
 from qdrant_client import models
 
@@ -23,9 +24,11 @@ _PARTS = (PagePart.TRUTH, PagePart.TIMELINE)
 _PER_PAGE = 4
 #: Best pages whose timeline is fetched: each takes a place among the candidates that are reranked.
 _TIMELINES = 10
-#: Whether a tenant has truth, by the state of its collection; emptied when full.
+#: Pages of a tenant with truth that are remembered; of more, each search asks.
+_MOST_PAGES = 5000
+#: Those pages by the state of its collection, None where they are too many; emptied when full.
 _MAX_STATES = 256
-_HAS_TRUTH: dict[tuple[str, str, str, str, int], bool] = {}
+_TRUTH_OF: dict[tuple[str, str, str, str, int], frozenset[str] | None] = {}
 
 
 def truth(state: SearchState, options: s.TruthStage, tools: Tools) -> SearchState:
@@ -36,12 +39,13 @@ def truth(state: SearchState, options: s.TruthStage, tools: Tools) -> SearchStat
     the question did not find of these parts is fetched, in one call for all pages. Behind it, on a pool without a
     store, the same rule applies to the reranked scores.
     """
-    if tools.store is not None and not _has_truth(tools.store, tools):
+    pages_held = _pages_with_truth(tools.store, tools) if tools.store is not None else None
+    if pages_held is not None and not pages_held:
         return state.skip("no page has compiled truth")
     intent = question_route(state.query.text).intent
     detail = intent.detail if options.detail == "auto" else options.detail
     if tools.store is not None:
-        state = state.but(candidates=(*state.candidates, *_fetched(state, detail, tools)))
+        state = state.but(candidates=(*state.candidates, *_fetched(state, detail, tools, pages_held)))
     pages: dict[str, list[Candidate]] = {}
     for candidate in by_score(state.candidates):
         pages.setdefault(candidate.hit.doc_id, []).append(candidate)
@@ -76,22 +80,28 @@ def _ordered(page: Sequence[Candidate], detail: Detail, share: float) -> list[Ca
     return changed + [one.plus("truth", steps[-1] - one.score, **last) for one in behind]
 
 
-def _has_truth(store: ChunkStore, tools: Tools) -> bool:
-    """Whether the tenant has any truth: asked once for each state of the collection."""
+def _pages_with_truth(store: ChunkStore, tools: Tools) -> frozenset[str] | None:
+    """The tenant's pages that have truth, None for many: asked once for each state of the collection."""
     where = tools.settings.store
     state = (str(tools.settings.data_dir), str(where.url), where.collection, store.tenant, tools.index_version)
-    if not tools.index_version or state not in _HAS_TRUTH:
-        if len(_HAS_TRUTH) >= _MAX_STATES:
-            _HAS_TRUTH.clear()
-        _HAS_TRUTH[state] = bool(store.lookup(models.Filter(must=[_IS_TRUTH]), 1))
-    return _HAS_TRUTH[state]
+    if not tools.index_version or state not in _TRUTH_OF:
+        if len(_TRUTH_OF) >= _MAX_STATES:
+            _TRUTH_OF.clear()
+        chunks = islice(store.read(models.Filter(must=[_IS_TRUTH]), ("doc_id",)), _MOST_PAGES + 1)
+        pages = [stored["doc_id"] for _, stored in chunks]
+        _TRUTH_OF[state] = frozenset(pages) if len(pages) <= _MOST_PAGES else None
+    return _TRUTH_OF[state]
 
 
-def _fetched(state: SearchState, detail: Detail, tools: Tools) -> list[Candidate]:
-    """Of each page that lacks a part among the candidates, its chunk of that part that is nearest to the question."""
+def _fetched(state: SearchState, detail: Detail, tools: Tools, pages_held: frozenset[str] | None) -> list[Candidate]:
+    """Of each page that lacks a part among the candidates, its chunk of that part that is nearest to the question.
+
+    A page without truth needs none; `pages_held`: those that have it, where they are known.
+    """
     store, _ = tools.need_store()
     found = {(candidate.hit.doc_id, candidate.hit.part) for candidate in state.candidates}
-    pages = list(dict.fromkeys(c.hit.doc_id for c in state.candidates))
+    every = dict.fromkeys(c.hit.doc_id for c in state.candidates)
+    pages = [page for page in every if pages_held is None or page in pages_held]
     wanted = {PagePart.TRUTH: pages, PagePart.TIMELINE: pages[:_TIMELINES] if detail == "high" else []}
     lacking = {(page, part) for part, of in wanted.items() for page in of} - found
     if not lacking:
