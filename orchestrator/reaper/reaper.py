@@ -66,6 +66,8 @@ _FULL_S = 120.0
 _PAGE = 500
 #: Batches are reconciled in so many steps a run; when all have been, they are again after so many seconds.
 _RECONCILE_STEPS, _RECONCILE_S = 4, 60.0
+#: Seconds between two counts of the jobs that wait and are under way.
+_RECOUNT_S = 6.0
 #: A key for each queue, by its name: "<job id> <item>" of the one that is tried now.
 SLOTS = {queue: f"{_TAG}:suspect:{queue.value}" for queue in Queue}
 declare(dict.fromkeys((LOCK, TOKEN, LAST_RUN, _CURSOR, *SLOTS.values()), "string"))
@@ -149,7 +151,7 @@ class Reaper:
         self._resumption = Resumption()
         self._cycle_done = False
         self._reconciling: Iterator[int] = iter(())
-        self._reconcile_at = 0.0
+        self._reconcile_at = self._recount_at = 0.0
         self._full = frozenset[str]()
 
     def run(self) -> int:
@@ -170,8 +172,9 @@ class Reaper:
                     break
                 self._check(more, token, guard)
             guard.finish(under_way)
-            if self._cycle_done:  # a count that is too high would keep everybody out
-                for lane in Lane:
+            if self._cycle_done and time.monotonic() >= self._recount_at:
+                self._recount_at = time.monotonic() + _RECOUNT_S
+                for lane in Lane:  # a count that is too high would keep everybody out
                     self._repair(lane, (), recount=True)
             self._reconcile()
             self._dispatcher.run()

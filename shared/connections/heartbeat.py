@@ -19,7 +19,7 @@ from typing import Any
 
 from pydantic import ConfigDict, Field
 from redis import Redis
-from redis.exceptions import RedisError
+from redis.exceptions import OutOfMemoryError, RedisError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from shared.connections.clock import ServerClock
@@ -37,8 +37,8 @@ WORKERS = "ramify:workers"
 declare({WORKERS: "zset", "ramify:worker:*": "string"})
 TTL_S = 20
 BEAT_S = 2.0
-#: Seconds without a heartbeat after which a worker is forgotten.
-_KEPT_S = 86_400
+#: Seconds without a heartbeat after which a worker is forgotten, and between two looks for such.
+_KEPT_S, _TIDY_S = 86_400, 60.0
 _HOST_CHARS, _POOL_CHARS = 48, 16
 _ID = re.compile(r"(?P<pool>[\w.\-]*)@(?P<host>[\w.\-]+):(?P<pid>\d{1,10}):(?P<mark>[\w.\-]+):(?P<space>\d{1,20})")
 _log = logging.getLogger(__name__)
@@ -170,6 +170,7 @@ class Heartbeat:
         self._client, self._settings, self.queues, self._also = client, settings, queues, also
         said = {"queues": queues, "settings": fingerprint(settings), "reads": reading_place(settings)}
         self._said = {**said, "node": _OwnPool.node, "release": release()}
+        self._clock, self._tidy_at = ServerClock(client), 0.0
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -212,16 +213,20 @@ class Heartbeat:
             self._stopped.wait(BEAT_S)
 
     def _beat(self) -> None:
-        me = worker_id()
-        # EXPIRE still works at maxmemory: refresh the TTL before SET.
-        self._client.expire(key(me), TTL_S)
-        now = ServerClock(self._client).now()
+        me, now = worker_id(), self._clock.now()
         with self._client.pipeline(transaction=False) as pipe:
             pipe.set(key(me), json.dumps({"pool": _OwnPool.pool, **self._said, **under_way.told()}), ex=TTL_S)
             pipe.zadd(WORKERS, {me: now})
-            pipe.zremrangebyscore(WORKERS, "-inf", now - _KEPT_S)
-            pipe.expire(WORKERS, _KEPT_S)
-            pipe.execute()
+            if tidy := time.monotonic() >= self._tidy_at:
+                pipe.zremrangebyscore(WORKERS, "-inf", now - _KEPT_S)
+                pipe.expire(WORKERS, _KEPT_S)
+            try:
+                pipe.execute()
+            except OutOfMemoryError:
+                self._client.expire(key(me), TTL_S)  # this still works at maxmemory
+                raise
+        if tidy:
+            self._tidy_at = time.monotonic() + _TIDY_S
         self._also(False)
 
 

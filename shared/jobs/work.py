@@ -202,10 +202,8 @@ class WorkLog:
 
     def note_taken(self, queue: str, priority: int, sent_at: float) -> None:
         """A message that was sent then has been taken from a queue: none that was sent before is there any more."""
-        with self._client.pipeline(transaction=False) as pipe:
-            pipe.hset(AdmissionKeys.latest_taken, f"{queue}:{priority}", f"{sent_at:.3f}")
-            pipe.expire(AdmissionKeys.latest_taken, self._settings.jobs.ttl_s)
-            pipe.execute()
+        if self._client.hset(AdmissionKeys.latest_taken, f"{queue}:{priority}", f"{sent_at:.3f}"):
+            self._client.expire(AdmissionKeys.latest_taken, self._settings.jobs.ttl_s)
 
     def latest_taken(self) -> dict[str, float]:
         """`<queue>:<priority>` -> when the message that was taken there last had been sent."""

@@ -7,4 +7,4 @@ local state, partial, degraded, verdicts = unpack(redis.call('HMGET', KEYS[2], '
 local outcome = outcome_of(state, partial, degraded)
 if redis.call('EXISTS', KEYS[2]) == 0 then outcome = 'expired' end
 if not outcome then return 0 end
-return count_in(string.gsub(KEYS[1], 'batch$', ''), ARGV[2], outcome, degraded, verdicts, ARGV[1])
+return count_in(string.gsub(KEYS[1], 'batch$', ''), ARGV[2], outcome, degraded, verdicts, ARGV[1], true)

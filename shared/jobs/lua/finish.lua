@@ -11,8 +11,9 @@
 -- with give_back
 -- with shrink
 -- with totals
-local found = redis.call('HMGET', KEYS[1], 'state', 'degraded', 'batch_id', 'leaves_total', unpack(OF_ENDED))
-local state, degraded, batch, leaves = unpack(found, 1, 4)
+local found = redis.call('HMGET', KEYS[1], 'state', 'degraded', 'batch_id', 'leaves_total', 'tenant', 'webhook',
+  unpack(OF_ENDED))
+local state, degraded, batch, leaves, tenant, webhook = unpack(found, 1, 6)
 if not may_become(state, 'done') then return 0 end
 if ARGV[4] ~= '' then redis.call('SET', KEYS[2], ARGV[4], 'EX', ARGV[2]) end
 if ARGV[12] ~= '' then redis.call('SET', string.gsub(KEYS[1], 'job$', 'manifest'), ARGV[12], 'EX', ARGV[2]) end
@@ -20,8 +21,8 @@ redis.call('HSET', KEYS[1], 'state', 'done', 'partial', ARGV[5], 'verdicts', ARG
   'updated_at', ARGV[1])
 redis.call('DEL', unpack(KEYS, 12))
 local outcome = outcome_of('done', ARGV[5], degraded)
-count_end(KEYS[1], ARGV[2], batch, outcome, degraded, ARGV[10])
-pcall(to_totals, {unpack(found, 5)}, ARGV[1], ARGV[2], outcome, degraded)
+count_end(KEYS[1], ARGV[2], batch, outcome, degraded, ARGV[10], tenant, webhook)
+pcall(to_totals, {unpack(found, 7)}, ARGV[1], ARGV[2], outcome, degraded)
 emit(KEYS[3], ARGV[3], 'type', 'state', 'state', 'done', 'partial', ARGV[5], 'degraded', degraded or '')
 if ARGV[11] ~= '' then redis.call('HDEL', string.gsub(KEYS[1], 'job$', 'work'), 'busy:' .. ARGV[11]) end
 shrink(KEYS[3])

@@ -14,9 +14,9 @@ if state == 'planning' then
 elseif not may_become(state, 'planning') then
   return 0
 end
-redis.call('HSET', KEYS[1], 'state', 'planning', 'claim:planning', ARGV[4], 'updated_at', ARGV[1])
+local first = state ~= 'planning' and {'planning_at', ARGV[1]} or {}
+redis.call('HSET', KEYS[1], 'state', 'planning', 'claim:planning', ARGV[4], 'updated_at', ARGV[1], unpack(first))
 if state ~= 'planning' then
-  redis.call('HSET', KEYS[1], 'planning_at', ARGV[1])
   opened(KEYS[2], created)
   emit(KEYS[2], ARGV[3], 'type', 'state', 'state', 'planning')
 end

@@ -10,15 +10,15 @@
 -- with shrink
 -- with totals
 local found = redis.call('HMGET', KEYS[1], 'state', 'created_at', 'finished_at', 'partial', 'degraded', 'batch_id',
-  unpack(OF_ENDED))
-local state, created, finished, partial, degraded, batch = unpack(found, 1, 6)
+  'tenant', 'webhook', unpack(OF_ENDED))
+local state, created, finished, partial, degraded, batch, tenant, webhook = unpack(found, 1, 8)
 local unknown = not TRANSITIONS[state or ''] and not finished and redis.call('EXISTS', KEYS[1]) == 1
 if not may_become(state or '', ARGV[4]) and not (unknown and ARGV[6] == '1') then return 0 end
 redis.call('HSET', KEYS[1], 'state', ARGV[4], 'error', ARGV[5], 'finished_at', ARGV[1], 'updated_at', ARGV[1])
 redis.call('DEL', KEYS[2])
 local outcome = outcome_of(ARGV[4], partial, degraded)
-count_end(KEYS[1], ARGV[2], batch, outcome, degraded)
-pcall(to_totals, {unpack(found, 7)}, ARGV[1], ARGV[2], outcome, degraded)
+count_end(KEYS[1], ARGV[2], batch, outcome, degraded, nil, tenant, webhook)
+pcall(to_totals, {unpack(found, 9)}, ARGV[1], ARGV[2], outcome, degraded)
 local waited = redis.call('EXISTS', KEYS[3]) == 0
 opened(KEYS[3], created)
 emit(KEYS[3], ARGV[3], 'type', 'state', 'state', ARGV[4], 'error', ARGV[5])

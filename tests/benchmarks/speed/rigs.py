@@ -31,6 +31,8 @@ from tests.benchmarks.speed import processes
 from tests.benchmarks.speed.questions import NOTES
 
 _JOB_S, _LEAST_S = 2.0, 60.0
+#: Between two looks for the end: each is a call of Redis.
+_LOOK_S = 0.1
 _ROOT = Path(__file__).parents[3]
 
 
@@ -73,7 +75,7 @@ class RamifyRig:
         key, end = BatchKeys(batch.batch_id).batch, time.monotonic() + max(_LEAST_S, _JOB_S * len(requests))
         while int(self.redis.hget(key, "finished") or 0) < len(requests):
             assert time.monotonic() < end, self.client.why(batch.batch_id)
-            time.sleep(0.02)
+            time.sleep(_LOOK_S)
         wall_s = time.perf_counter() - begun
         account = self.client.batch_status(batch.batch_id)
         assert account.done == len(requests), account

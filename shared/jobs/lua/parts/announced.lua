@@ -16,8 +16,7 @@ local function announce(like, entry, event, tenant, named, ttl)
   redis.call('EXPIRE', keys .. 'ended', ttl)
 end
 
-local function announce_job(job, id, outcome, ttl)
-  local tenant, named = unpack(redis.call('HMGET', job, 'tenant', 'webhook'))
+local function announce_job(job, id, outcome, ttl, tenant, named)
   local complete = outcome == 'done' or outcome == 'degraded' or outcome == 'partial'
   announce(job, 'job:' .. id, 'job.' .. (complete and 'done' or outcome), tenant, named, ttl)
 end

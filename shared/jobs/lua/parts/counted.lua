@@ -10,8 +10,9 @@ local function renew_batch(batch, ttl, now)
   for _, name in ipairs({'batch', 'members', 'lines', 'known', 'failed'}) do redis.call('EXPIRE', batch .. name, ttl) end
 end
 
--- `batch`: the beginning of the batch's keys. Returns 1 when it was counted now.
-local function count_in(batch, id, outcome, degraded, verdicts, ttl)
+-- `batch`: the beginning of the batch's keys; `named`: it may name the job, which is another one's. Returns 1 when it was
+-- counted now.
+local function count_in(batch, id, outcome, degraded, verdicts, ttl, named)
   local counted = 0
   if redis.call('HGET', batch .. 'members', id) == '' then
     local deltas = {open = -1, finished = 1, [outcome] = 1}
@@ -28,7 +29,7 @@ local function count_in(batch, id, outcome, degraded, verdicts, ttl)
     if last then pcall(announce_batch, batch, ttl) end
     counted = 1
   end
-  if redis.call('HGET', batch .. 'known', id) == '' then
+  if named and redis.call('HGET', batch .. 'known', id) == '' then
     add_to(batch .. 'batch', 'known_open', -1)
     redis.call('HSET', batch .. 'known', id, outcome)
     renew_batch(batch, ttl, true)
@@ -38,16 +39,18 @@ local function count_in(batch, id, outcome, degraded, verdicts, ttl)
   return counted
 end
 
--- To be called by who has just ended the job, with how it ended. A damaged batch keeps no job from its end.
-local function count_end(job, ttl, batch_id, outcome, degraded, verdicts)
+-- To be called by who has just ended the job, with how it ended, its tenant and webhook. A damaged batch keeps no job from
+-- its end.
+local function count_end(job, ttl, batch_id, outcome, degraded, verdicts, tenant, webhook)
   local before, id = string.match(job, '^(.-{)(.*)}:job$')
   local named_by = before .. id .. '}:named_by'
   local batches = redis.pcall('SMEMBERS', named_by)
   if batches.err or #batches > 0 then redis.call('DEL', named_by) end
   if batches.err then batches = {} end
-  if batch_id and batch_id ~= '' then batches[#batches + 1] = batch_id end
-  for _, batch in ipairs(batches) do
-    pcall(count_in, before .. batch .. '}:', id, outcome, degraded, verdicts, ttl)
+  local named = #batches
+  if batch_id and batch_id ~= '' then batches[named + 1] = batch_id end
+  for i, batch in ipairs(batches) do
+    pcall(count_in, before .. batch .. '}:', id, outcome, degraded, verdicts, ttl, i <= named)
   end
-  pcall(announce_job, job, id, outcome, ttl)
+  pcall(announce_job, job, id, outcome, ttl, tenant, webhook)
 end
