@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -23,7 +24,8 @@ def export(
         str, typer.Option("--format", help="md, html, json; of the cited documents alone: bibtex, csl.")
     ] = "md",
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR|FILE", help="Write it there. (default: standard output)")
+        str | None,
+        typer.Option("--out", metavar="DIR/|FILE", help="Write it there; DIR/ is made. (default: standard output)"),
     ] = None,
     tenant: options.OfTenant = None,
 ) -> None:
@@ -31,7 +33,7 @@ def export(
     from orchestrator.exporting import exported, kind_of
 
     kind = kind_of(form)
-    path = out / f"{id_}{kind.ending}" if out is not None and out.is_dir() else out
+    path = None if out is None else _file_at(out, f"{id_}{kind.ending}")
     if path is not None:
         streams.writable("--out", path)
     with invocation_of(ctx).client(tenant) as client:
@@ -42,6 +44,18 @@ def export(
             return
         _write(path, pieces)
     streams.note(f"wrote {path}")
+
+
+def _file_at(out: str, name: str) -> Path:
+    """The file that is meant: of that name where `out` is a folder, or ends like one, which is made then."""
+    path = Path(out)
+    if not (path.is_dir() or out.endswith(("/", os.sep))):
+        return path
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError("--out", out, f"this folder cannot be made ({error.strerror})") from None
+    return path / name
 
 
 def _write(path: Path, pieces: Iterable[str]) -> None:

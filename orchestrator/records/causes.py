@@ -55,7 +55,7 @@ def compared(a: Manifest, b: Manifest) -> AnswerDifference:
     said = {cause: words for cause in Cause if (words := _SAID[cause](found))}
     if said.keys() & _BEFORE_OUTAGE and _codes(found) <= _FOLLOWS:
         said.pop(Cause.OUTAGE, None)
-    if said.keys() & _BEFORE_CORPUS and not _changed(found):
+    if (said.keys() & _BEFORE_CORPUS or _own_plan(found)) and not _changed(found):
         said.pop(Cause.CORPUS, None)  # other documents were found, which that explains
     if said.keys() - {Cause.PLAN, Cause.RELEASE} and not _own_plan(found):
         said.pop(Cause.PLAN, None)  # it follows from what stands before it
@@ -165,7 +165,7 @@ def _shown(value: Any, nothing: str) -> str:
     if value is None:
         return nothing
     if isinstance(value, list | tuple | dict):
-        return f"{len(value)} entries"
+        return f"{len(value)} {'entry' if len(value) == 1 else 'entries'}"
     text = str(value)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 

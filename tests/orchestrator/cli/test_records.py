@@ -81,8 +81,14 @@ def test_a_difference_ends_with_its_sentence_and_is_json_too(client):
 def test_an_export_goes_to_stdout_a_file_or_into_a_folder(client, tmp_path, form, ending, said):
     written = ramify("export", "job00000", "--format", form).stdout
     assert said in written
-    for place, path in ((tmp_path, tmp_path / f"job00000{ending}"), (tmp_path / "own", tmp_path / "own")):
-        assert ramify("export", "job00000", "--format", form, "--out", str(place)).exit_code == 0
+    name = f"job00000{ending}"
+    places = {
+        f"{tmp_path}": tmp_path / name,
+        f"{tmp_path}/own": tmp_path / "own",
+        f"{tmp_path}/a/b/": tmp_path / "a/b" / name,
+    }
+    for place, path in places.items():
+        assert ramify("export", "job00000", "--format", form, "--out", place).exit_code == 0
         assert path.read_text("utf-8") == written
     assert ramify("export", "job00000", "--format", "doc").exit_code == 2
     assert ramify("export", "nobody's").exit_code == 2

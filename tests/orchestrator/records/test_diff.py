@@ -131,7 +131,17 @@ MOVED = (result("b", 0.5, bm25=5.0, rerank=0.5), result("a", 0.4, bm25=2.0, rera
         (
             {"options": {"subqueries": [{"query": "谁？"}]}, "plan": RecordedPlan(nodes=())},
             ("plan",),
-            "The cause is the plan: subqueries is 1 entries instead of none.",
+            "The cause is the plan: subqueries is 1 entry instead of none.",
+        ),
+        (
+            {
+                "options": {"subqueries": [{"query": "谁？"}]},
+                "plan": RecordedPlan(nodes=()),
+                "results": MOVED,
+                "index": 2,
+            },
+            ("plan",),
+            "The cause is the plan: subqueries is 1 entry instead of none.",
         ),
         ({"releases": {"ramify": "2"}}, ("release",), "The cause is the release: ramify is 2 instead of 1."),
         (
