@@ -95,11 +95,11 @@ def _pumped(before: str, mark: str) -> Callable[[int], str]:
 def test_given_a_question_that_repeats_a_mark_when_read_then_its_time_is_linear(name: str) -> None:
     run = _OF_QUESTIONS[name]
     for text_of in (_pumped(before, mark) for before in _BEFORE for mark in _MARKS):
-        assert not past_linear(run, text_of, 4000, _UNNOTICED_S), repr(text_of(40))
+        assert not past_linear(run, text_of, 2000, _UNNOTICED_S), repr(text_of(40))
 
 
 @pytest.mark.parametrize("name", _OF_DOCUMENTS)
 def test_given_a_document_that_repeats_a_mark_when_read_then_its_time_is_linear(name: str) -> None:
     run = _OF_DOCUMENTS[name]
     for text_of in (_pumped("", mark) for mark in (*_MARKS, "| a |\n", "a: b\n", "a\n\n", "[a](", "```\n", "中\n")):
-        assert not past_linear(run, text_of, 8000, 2 * _UNNOTICED_S), repr(text_of(40))
+        assert not past_linear(run, text_of, 5000, 2 * _UNNOTICED_S), repr(text_of(40))

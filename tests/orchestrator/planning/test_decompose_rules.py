@@ -125,7 +125,7 @@ def test_given_no_room_for_all_steps_when_decomposed_then_it_is_not_taken_apart(
     ],
 )
 def test_given_a_hostile_text_when_read_then_it_takes_no_time(text):
-    begun = time.perf_counter()
+    begun = time.thread_time()
     nested(text)
     nested(text[:299])
-    assert time.perf_counter() - begun < 0.5
+    assert time.thread_time() - begun < 0.5

@@ -239,10 +239,10 @@ def test_given_a_question_that_is_its_own_noun_phrase_when_read_then_one_type_st
     "text", ["a " * 2000, "它" * 4000, "((" * 2000, "and " * 1000, "1. " * 1300, "第一个" * 1300, "é́" * 2000]
 )
 def test_given_long_nonsense_when_read_then_it_takes_little_time_and_stays_in_bounds(text):
-    begun = time.perf_counter()
+    begun = time.thread_time()
     found = intent_by_rules(
         text[:4000], Session(summary=text[:8000], messages=[{"role": "user", "content": text[:8000]}])
     )
-    assert time.perf_counter() - begun < 1
+    assert time.thread_time() - begun < 1
     assert len(found.queries) <= MAX_QUERIES
     assert all(len(query.query) <= 300 for query in found.queries[1:])

@@ -106,9 +106,9 @@ def test_given_another_question_when_read_then_it_is_searched_as_ever(question: 
 
 @pytest.mark.parametrize("text", ["parcels " * 2000, "货单的" * 2000, "of " * 3000, "((" * 3000, "，" * 5000])
 def test_given_a_hostile_question_when_read_then_it_takes_no_time(text: str) -> None:
-    begun = time.perf_counter()
+    begun = time.thread_time()
     is_list(text)
-    assert time.perf_counter() - begun < 1.0
+    assert time.thread_time() - begun < 1.0
 
 
 def test_given_a_possible_list_when_routed_then_the_route_says_what_is_left_to_decide_and_how_it_was_decided() -> None:

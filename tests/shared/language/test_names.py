@@ -49,10 +49,10 @@ def test_given_a_title_with_a_bracket_when_read_then_the_name_goes_without_it() 
 
 def test_given_a_flood_of_names_when_read_then_their_number_and_length_are_bounded_and_it_stays_quick() -> None:
     flood = " ".join(f"Name{n} Other{n}." for n in range(50_000)) + "《" * 100_000 + "A " * 100_000
-    begun = time.perf_counter()
+    begun = time.thread_time()
 
     found = names_of("T" * 10_000, flood)
 
     assert len(found) <= MAX_NAMES
     assert all(len(name) <= MAX_NAME for name in found)
-    assert time.perf_counter() - begun < 5
+    assert time.thread_time() - begun < 5

@@ -40,9 +40,9 @@ def test_given_numbers_when_renumbered_then_unknown_ones_stay():
 
 
 def test_given_a_long_text_of_marks_when_filled_then_it_takes_no_time():
-    begun = time.perf_counter()
+    begun = time.thread_time()
     with_answers("#1 " * 20_000 + "#" * 20_000, {1: ""})
-    assert time.perf_counter() - begun < 1
+    assert time.thread_time() - begun < 1
 
 
 def test_given_a_plan_when_read_then_texts_are_entries_and_references_say_what_waits():

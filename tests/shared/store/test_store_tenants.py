@@ -171,7 +171,7 @@ FILTERS = st.one_of(st.none(), _some(st.recursive(_LEAVES, _some, max_leaves=6))
 
 
 @given(flt=FILTERS)
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_given_any_filter_when_asked_then_it_never_widens(
     tenants: dict[str, ChunkStore], points: dict[str, list[ChunkPoint]], flt: models.Filter | None
 ) -> None:

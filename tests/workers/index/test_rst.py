@@ -232,4 +232,4 @@ def test_given_hostile_text_when_read_then_time_grows_with_its_size(unit: str) -
             links_of(block.text[:20_000], "docs/a.rst")
         return time.process_time() - start
 
-    assert seconds(400_000) < 20 * max(seconds(40_000), 0.1)
+    assert seconds(160_000) < 20 * max(seconds(16_000), 0.05)

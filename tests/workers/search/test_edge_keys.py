@@ -39,6 +39,6 @@ def test_given_edges_when_asked_for_one_way_then_only_those_told_so_go_it() -> N
 
 @pytest.mark.parametrize("text", ["does " * 20000, "which a " * 20000, "谁" * 50000, "do a" * 20000])
 def test_given_hostile_text_when_read_then_it_takes_no_time(text: str) -> None:
-    begun = time.perf_counter()
+    begun = time.thread_time()
     asked_direction(text)
-    assert time.perf_counter() - begun < 0.5
+    assert time.thread_time() - begun < 0.5
