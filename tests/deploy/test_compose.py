@@ -35,8 +35,8 @@ WATCHERS = {"prometheus", "grafana", "otel"}
 #: What Compose 2.24 knows of a service, as far as it is used here.
 KNOWN = {
     "build", "cap_drop", "command", "cpus", "depends_on", "entrypoint", "env_file", "environment", "healthcheck",
-    "image", "init", "logging", "mem_limit", "networks", "pids_limit", "ports", "profiles", "read_only", "restart",
-    "secrets", "security_opt", "stop_grace_period", "tmpfs", "user", "volumes",
+    "hostname", "image", "init", "logging", "mem_limit", "networks", "pids_limit", "ports", "profiles", "read_only",
+    "restart", "secrets", "security_opt", "stop_grace_period", "tmpfs", "user", "volumes",
 }  # fmt: skip
 GIVEN = {
     "REDIS_PASSWORD": "r3dis", "QDRANT_API_KEY": "qdr4nt", "METRICS_TOKEN": "m3trics", "GRAFANA_PASSWORD": "gr4fana",
@@ -46,6 +46,8 @@ GIVEN = {
 
 def interpolated(value: str) -> str:
     """As Compose does it, with what the head of the file makes."""
+    instead = r"\$\{(\w+):\+((?:[^{}]|\{[^}]*\})*)\}"
+    value = re.sub(instead, lambda name: name[2] if GIVEN.get(name[1]) else "", value)
     found = re.sub(r"\$\{(\w+)(?::[-?]([^}]*))?\}", lambda name: GIVEN.get(name[1]) or name[2] or "", value)
     return found.replace("$$", "$")
 
@@ -74,12 +76,15 @@ def test_the_file_says_only_what_compose_knows_and_names_only_what_is_there() ->
         assert set(service["networks"]) <= set(COMPOSE["networks"])
         assert set(service.get("secrets", [])) <= set(COMPOSE["secrets"])
         for other, wanted in service.get("depends_on", {}).items():
-            assert wanted == {"condition": "service_healthy"}
+            apart = set(SERVICES[other].get("profiles", ())) - set(service.get("profiles", ()))
+            optional = {"required": False} if apart else {}
+            assert wanted == {"condition": "service_healthy", **optional}
             assert "healthcheck" in SERVICES[other]
         for volume in service.get("volumes", []):
             source = volume["source"] if isinstance(volume, dict) else volume.split(":")[0]
             assert source in COMPOSE["volumes"] or source == "./compose.toml" or (ROOT / source).exists(), source
-    assert set(COMPOSE["volumes"]) == {"redis-data", "qdrant-data", "prometheus-data", "grafana-data"}
+    volumes = {"redis-data", "qdrant-data", "rabbitmq-data", "prometheus-data", "grafana-data"}
+    assert set(COMPOSE["volumes"]) == volumes
 
 
 def test_nothing_listens_beyond_loopback() -> None:
@@ -140,7 +145,7 @@ def test_the_head_makes_every_password_that_must_be_set() -> None:
 def test_flower_runs_behind_its_guard_and_has_no_secret_that_it_does_not_need() -> None:
     flower = SERVICES["flower"]
     assert flower["command"][:4] == ["python", "-P", "-m", "orchestrator.monitor"]
-    assert set(flower["environment"]) == {"RAMIFY_REDIS__URL", "FLOWER_BASIC_AUTH"}
+    assert set(flower["environment"]) == {"RAMIFY_REDIS__URL", "RAMIFY_BROKER__URL", "FLOWER_BASIC_AUTH"}
     assert ":?" in flower["environment"]["FLOWER_BASIC_AUTH"]
     assert (flower["env_file"], flower["volumes"]) == ([], [])
 
@@ -160,10 +165,10 @@ def test_only_those_who_need_redis_or_qdrant_can_reach_them() -> None:
     def on(network: str) -> set[str]:
         return {name for name, service in SERVICES.items() if network in service["networks"]}
 
-    assert on("redis") == {"redis", *OURS}
+    assert on("redis") == {"redis", "rabbitmq", *OURS}
     assert on("qdrant") == {"qdrant", "search", "index"}
     assert on("watch") == {*OURS - {"flower"}, *WATCHERS}
-    assert not on("outside") & {"redis", "qdrant"}
+    assert not on("outside") & {"redis", "qdrant", "rabbitmq"}
     assert all(COMPOSE["networks"][name] == {"internal": True} for name in ("redis", "qdrant", "watch"))
     published = {name for name, service in SERVICES.items() if "ports" in service}
     assert published == {"http", "flower", "prometheus", "grafana"}
@@ -180,6 +185,24 @@ def test_every_service_is_bounded_healthy_and_has_no_privileges() -> None:
         assert name in {"cli", "otel"} or "healthcheck" in service, name
         assert re.search(r":v?\d+\.\d+\.\d+", service["image"]), f"{name} is not pinned"
     assert {name for name, service in SERVICES.items() if "observability" in service.get("profiles", [])} == WATCHERS
+
+
+def test_with_a_password_for_rabbitmq_it_carries_the_messages_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    rabbitmq = SERVICES["rabbitmq"]
+    assert rabbitmq["profiles"] == ["rabbitmq"]
+    monkeypatch.setitem(GIVEN, "RABBITMQ_PASSWORD", "r4bbit")
+    login = {name: interpolated(value) for name, value in rabbitmq["environment"].items()}
+    for name in OURS:
+        url = interpolated(SERVICES[name]["environment"]["RAMIFY_BROKER__URL"])
+        assert url == (
+            f"amqp://{login['RABBITMQ_DEFAULT_USER']}:{login['RABBITMQ_DEFAULT_PASS']}@rabbitmq:5672/"
+            f"{login['RABBITMQ_DEFAULT_VHOST']}"
+        )
+        assert "rabbitmq" in SERVICES[name]["depends_on"]
+    text = (ROOT / "docker-compose.yml").read_text(encoding="utf-8")
+    assert 'echo "RABBITMQ_PASSWORD=' in text
+    monkeypatch.delitem(GIVEN, "RABBITMQ_PASSWORD")
+    assert interpolated(SERVICES["http"]["environment"]["RAMIFY_BROKER__URL"]) == "", "Redis does it"
 
 
 def test_workers_are_asked_themselves_whether_they_are_well() -> None:

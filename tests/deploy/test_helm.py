@@ -42,9 +42,11 @@ def charted(values: Manifest, namespace: str = "ramify") -> tuple[Manifest, ...]
 
 def as_overlay(overlay: str) -> Manifest:
     """The values that ask the chart for what an overlay has."""
-    settings = (OVERLAYS / overlay / "ramify.toml").read_text(encoding="utf-8")
+    settings = (OVERLAYS / ("small" if overlay == "rabbitmq" else overlay) / "ramify.toml").read_text(encoding="utf-8")
     if overlay == "small":
         return {"settings": settings}
+    if overlay == "rabbitmq":
+        return {"settings": settings, "rabbitmq": {"enabled": True, "bundled": True}}
     policies = yaml.safe_load_all((OVERLAYS / overlay / "network.yaml").read_text(encoding="utf-8"))
     return {
         "settings": settings,
@@ -64,10 +66,10 @@ def compared(one: Any) -> Any:
     if isinstance(one, list):
         named = all(isinstance(item, dict) and "name" in item for item in one)
         return [compared(item) for item in (sorted(one, key=lambda item: str(item["name"])) if named else one)]
-    return re.sub(r"^(ramify(?:-redis)?)-[a-z0-9]{10}$", r"\1", one).strip() if isinstance(one, str) else one
+    return re.sub(r"^(ramify(?:-redis|-rabbitmq)?)-[a-z0-9]{10}$", r"\1", one).strip() if isinstance(one, str) else one
 
 
-@pytest.mark.parametrize("overlay", ["small", "production"])
+@pytest.mark.parametrize("overlay", ["small", "production", "rabbitmq"])
 def test_the_chart_makes_what_the_overlay_makes(overlay: str) -> None:
     def by_name(objects: tuple[Manifest, ...]) -> Manifest:
         found = [compared(one) for one in objects if one["kind"] != "Namespace"]
@@ -136,7 +138,7 @@ def test_the_schema_takes_the_values_that_are_here_and_refuses_others() -> None:
 
 def test_templates_use_files_and_values_that_there_are() -> None:
     text = "".join(TEMPLATES.values())
-    files = set(re.findall(r'"((?:files/)?(?:base|components)/[\w/-]+\.yaml|files/redis\.conf)"', text))
+    files = set(re.findall(r'"((?:files/)?(?:base|components)/[\w/-]+\.yaml|files/(?:redis|rabbitmq)\.conf)"', text))
     assert len(files) > 8
     for name in files:
         assert (CHART / "files" / name.removeprefix("files/")).is_file(), name

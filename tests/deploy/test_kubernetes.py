@@ -261,6 +261,27 @@ def test_only_those_who_need_a_server_reach_it() -> None:
     assert "@ramify-redis:6379" in PAGE
 
 
+def test_with_a_rabbitmq_every_pod_has_its_address_and_reaches_it() -> None:
+    small, objects = rendered("small"), rendered("rabbitmq")
+    for one in objects:
+        if one not in small and one["kind"] not in {"Deployment", "ConfigMap"}:
+            for version in VERSIONS:
+                kubernetes_validate.validate(one, version, strict=True)
+    found = workloads(objects)
+    for name, workload in of_kind(objects, "Deployment").items():
+        (given,) = (one for one in container(workload)["env"] if one["name"] == "RAMIFY_BROKER__URL")
+        assert given["valueFrom"]["secretKeyRef"] == {"name": "ramify-broker", "key": "RAMIFY_BROKER__URL"}
+        assert reaches(objects, workload, found["ramify-rabbitmq"], 5672), name
+    broker, theirs = container(found["ramify-rabbitmq"]), COMPOSE["rabbitmq"]
+    assert broker["image"] == theirs["image"]
+    assert {variable["name"] for variable in broker["env"]} == set(theirs["environment"])
+    assert {variable["value"] for variable in broker["env"] if "value" in variable} == {"ramify"}
+    assert broker["startupProbe"]["exec"]["command"] == theirs["healthcheck"]["test"][1:]
+    assert secrets_of_the_page()["ramify-broker"] == {"RAMIFY_BROKER__URL", "RABBITMQ_DEFAULT_PASS"}
+    (conf,) = (one["data"] for one in of_kind(objects, "ConfigMap").values() if "rabbitmq.conf" in one["data"])
+    assert conf["rabbitmq.conf"] == (ROOT / "deploy" / "rabbitmq" / "rabbitmq.conf").read_text(encoding="utf-8")
+
+
 def test_nothing_is_open_but_what_a_policy_opens(objects: Objects) -> None:
     assert of_kind(objects, "NetworkPolicy")["deny-all"]["spec"] == {
         "podSelector": {}, "policyTypes": ["Ingress", "Egress"],

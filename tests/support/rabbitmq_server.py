@@ -20,14 +20,14 @@ from tests.support.waiting import until
 #: Where Debian has it; what lies on its path there asks for root and another user.
 _FOLDER = Path("/usr/lib/rabbitmq/bin")
 USER, PASSWORD = "ramify", "s3cret/;@ 密码"
+DEPLOYED = Path(__file__).parents[2] / "deploy" / "rabbitmq" / "rabbitmq.conf"
 _FIRST = "first-of-tests"
+#: Behind what is deployed: of two lines the later one holds.
 _CONF = """
 listeners.tcp.1 = 127.0.0.1:{port}
 default_user = {user}
 default_pass = {first_password}
 loopback_users.ramify = false
-vm_memory_high_watermark.absolute = 800MB
-disk_free_limit.absolute = 20MB
 log.console = false
 log.file.level = info
 """
@@ -52,7 +52,9 @@ class RabbitServer:
         self._epmd: subprocess.Popen[bytes] | None = None
         self._told = False
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "rabbitmq.conf").write_text(_CONF.format(port=self.port, user=USER, first_password=_FIRST))
+        (folder / "rabbitmq.conf").write_text(
+            DEPLOYED.read_text() + _CONF.format(port=self.port, user=USER, first_password=_FIRST)
+        )
         (folder / "plugins").write_text("[].\n")
         cookie = folder / ".erlang.cookie"
         cookie.touch(0o600)
