@@ -35,6 +35,7 @@ from orchestrator.local.state import (
     with_redis_url,
     write_state,
 )
+from shared.connections.broker import broker_label
 from shared.connections.process import identity
 from shared.errors import RamifyError
 from shared.models.base import Model
@@ -140,7 +141,7 @@ class Stack:
         for name in clear_leftovers(self._settings):
             self._emit("killed", name, "left over from a stack that was killed")
         make_path_key(self._settings)
-        self._save()
+        self._save(broker=broker_label(self._settings.broker))
         self._listen()
         self._settings = self._with_redis(self._settings)
         with make_app(self._settings) as app:

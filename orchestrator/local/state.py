@@ -14,6 +14,7 @@ from pathlib import Path
 
 from pydantic import SecretStr, ValidationError
 
+from shared.connections.broker import broker_label
 from shared.connections.process import alive
 from shared.errors import InputError, NotRunningError, RamifyError
 from shared.models.base import Model
@@ -50,7 +51,7 @@ class StackState(Model):
 
     `redis_url` is empty while Redis starts, and when settings name another. `redis_password_file` is empty for a Redis
     without a password, which older releases started; `flower_login_file` for a login of the settings. `server_url` is
-    empty where HTTP is not installed or switched off.
+    empty where HTTP is not installed or switched off. `broker`: where RabbitMQ is, if that carries the messages.
     """
 
     pid: int
@@ -59,6 +60,7 @@ class StackState(Model):
     ready: bool = False
     redis_url: str = ""
     redis_password_file: str = ""
+    broker: str = ""
     flower_url: str = ""
     flower_login_file: str = ""
     server_url: str = ""
@@ -168,7 +170,7 @@ def running(settings: Settings) -> StackState | None:
 def connection(settings: Settings) -> Settings:
     """Settings with `redis.url` filled in: the one that is set, else that of the running stack.
 
-    Raises: NotRunningError when none is set and nothing runs here.
+    Raises: NotRunningError when none is set and nothing runs here, or what runs has another broker.
     """
     if settings.redis.url.get_secret_value():
         return settings
@@ -178,6 +180,9 @@ def connection(settings: Settings) -> Settings:
         raise NotRunningError(f"Ramify is not running here: start it with `ramify up -d` (looked in {folder})")
     if not state.redis_url:
         raise NotRunningError(f"Ramify is still starting here: try again in a few seconds (looked in {folder})")
+    if state.broker != broker_label(settings.broker):
+        carries = state.broker or "its own Redis"
+        raise NotRunningError(f"the stack that runs here has its messages with {carries}: set broker.url as it has it")
     return with_redis_url(settings, _own_url(settings, state))
 
 

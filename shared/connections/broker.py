@@ -58,6 +58,11 @@ class RabbitAddress:
         return {"cert_reqs": verify, **({"server_hostname": None} if verify else {}), **files}
 
 
+def broker_label(settings: BrokerSettings) -> str:
+    """Where RabbitMQ is; empty where Redis is the broker. Raises: SettingsError."""
+    return RabbitAddress(settings).label if settings.rabbitmq else ""
+
+
 class _BrokerFault(NamedTuple):
     words: re.Pattern[str]
     says: str

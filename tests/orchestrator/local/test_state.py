@@ -120,6 +120,15 @@ def test_given_a_redis_of_their_own_when_connecting_then_it_stays(tmp_path):
     assert connection(settings) is settings
 
 
+def test_given_a_stack_with_another_broker_when_connecting_then_the_sentence_names_it(settings):
+    label = "RabbitMQ at rabbit.example:5672, virtual host 'ramify'"
+    write_state(settings, own_state(redis_url="redis://h:1/0", broker=label))
+    with pytest.raises(NotRunningError, match=r"with RabbitMQ at rabbit\.example.*: set broker\.url as it has it"):
+        connection(settings)
+    over = load_settings(data_dir=settings.data_dir, broker={"url": "amqp://ann:s3cret@rabbit.example/ramify"})
+    assert connection(over).redis.url.get_secret_value() == "redis://h:1/0"
+
+
 def test_given_a_killed_supervisor_when_clearing_then_its_children_end_and_strangers_live(settings, sleeper):
     stranger = subprocess.Popen((sys.executable, "-c", "import time; time.sleep(60)"))
     try:
