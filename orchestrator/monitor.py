@@ -19,6 +19,7 @@ from flower.app import Flower
 from tornado.httputil import HTTPHeaders, HTTPServerRequest
 from tornado.web import OutputTransform, RequestHandler
 
+from orchestrator import flower_state
 from orchestrator.access.guesses import WINDOW_S, Guesses
 from orchestrator.access.hosts import may_ask, own_names
 from shared.tasks import celery_command
@@ -126,6 +127,7 @@ def logged_in(header: str, logins: Collection[str]) -> bool:
 def main(argv: list[str]) -> None:
     """Run Flower's command of `celery -A APP`, with the class above in place of its own."""
     command.Flower = GuardedFlower
+    flower_state.install()
     sys.argv = [sys.argv[0], "-A", argv[0], "flower", f"--conf={os.devnull}", *argv[1:]]
     celery_command.run()
 

@@ -39,6 +39,7 @@ from shared.tasks import broker
 from shared.tasks.celery_command import leave_out_working_folder
 from shared.tasks.redis_transport import install
 from shared.tasks.result_backend import BACKENDS
+from shared.tasks.task_events import AppEvents
 from shared.tracing import spans
 
 _RESULT_TTL_S = 3600
@@ -84,6 +85,8 @@ class App(Celery):
 
     Over RabbitMQ a message goes into the queue of its lane, and what fails is one sentence.
     """
+
+    events_cls = f"{AppEvents.__module__}:{AppEvents.__name__}"
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

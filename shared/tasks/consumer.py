@@ -21,7 +21,7 @@ from redis.exceptions import RedisError, ResponseError
 from shared.connections.connect import connect
 from shared.connections.quarantine import Quarantine
 from shared.tasks.app import settings_of
-from shared.tasks.message_faults import COMMANDS, task_fault
+from shared.tasks.message_faults import COMMANDS, read_task
 from shared.tasks.redis_transport import Channel, SentinelChannel
 
 #: Seconds before a worker connects again to a Redis that has refused a command.
@@ -72,9 +72,13 @@ class QuarantiningConsumer(consumer.Consumer):
         errors: Any = (*self.connection_errors, *self.app.connection().channel_errors)
 
         def guarded(message: Any) -> None:
-            if fault := _type_fault(message) or task_fault(message.headers, _bytes(message.body)):
+            content, fault = None, _type_fault(message)
+            if not fault:
+                content, fault = read_task(message.headers, _bytes(message.body))
+            if fault:
                 self._set_aside(message, fault)
                 return
+            message._decoded_cache = content  # noqa: SLF001 - kombu decodes it no more
             try:
                 handle(message)
             except Exception as error:

@@ -102,16 +102,18 @@ def _is_base64(body: object) -> bool:
         return False
 
 
-def task_fault(headers: Mapping[str, Any], body: bytes) -> str:
-    """Why a message is no task in Celery's protocol 2, or none of ours; empty: it is one."""
+def read_task(headers: Mapping[str, Any], body: bytes) -> tuple[Any, str]:
+    """The body of a message, and why that is no task in Celery's protocol 2, or none of ours (empty: it is one)."""
     name = headers.get("task")
     if not isinstance(name, str) or not isinstance(headers.get("id"), str):
-        return "without the name or the id of a task"
+        return None, "without the name or the id of a task"
     if name.startswith("celery."):  # they run any other task any number of times, or wait for a chord without end
-        return "a task of Celery's own"
+        return None, "a task of Celery's own"
     content, fault = _decoded(body)
-    if fault:
-        return f"with a body that is {fault}"
+    return content, f"with a body that is {fault}" if fault else _body_fault(name, content)
+
+
+def _body_fault(name: str, content: object) -> str:
     if not isinstance(content, list) or [type(part) for part in content] != [list, dict, dict]:
         return "with a body that is not arguments, named arguments and options"
     args, named, options = content

@@ -55,7 +55,7 @@ def messages(client: redis.Redis, queue: Queue) -> Iterator[tuple[str, dict[str,
         message, fault = message_faults.read_message(raw)
         assert not fault
         body = base64.b64decode(message["body"])
-        assert not message_faults.task_fault(message["headers"], body)
+        assert not message_faults.read_task(message["headers"], body)[1]
         (given,), _, _ = json.loads(body)
         if "job_id" in given:  # else it is what the planner asks the search pool
             yield message["headers"]["task"], given

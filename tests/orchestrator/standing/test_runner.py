@@ -330,4 +330,4 @@ def test_what_ended_behind_a_check_is_asked_for_with_a_message_that_the_index_po
     message, fault = message_faults.read_message(client.rpop("index"))
     body = base64.b64decode(message["body"])
     assert (fault, message["headers"]["task"]) == ("", "index.check")
-    assert (json.loads(body)[0], message_faults.task_fault(message["headers"], body)) == ([{"tenant": "default"}], "")
+    assert (json.loads(body)[0], message_faults.read_task(message["headers"], body)[1]) == ([{"tenant": "default"}], "")
