@@ -80,6 +80,7 @@ class HandOver:
     def files(self, roots: Sequence[Path]) -> Iterator[Progress]:
         """Hand over the files below `roots` that the store lacks. Raises besides: InputError for a missing root."""
         yield from self._found(*discover(roots))
+        yield from self._untold()
 
     def changes(self, root: Path, changed: Sequence[Path]) -> Iterator[Progress]:
         """Hand over those of these files and folders that the store lacks, and the names of those that are gone."""
@@ -87,6 +88,12 @@ class HandOver:
         yield from self._found(found, passed)
         if gone:
             self.put(IngestItem(source=str(root), removed=tuple(map(str, gone)), **self._own))
+        yield from self._untold()
+
+    def _untold(self) -> Iterator[Progress]:
+        """What has been collected while nothing was sent: of files that the store has, nothing is."""
+        if self._reports:
+            yield self._step()
 
     def _found(self, found: Sequence[FoundFile], passed: Sequence[str]) -> Iterator[Progress]:
         report = IngestReport(item=FIRST, passed_over=tuple(passed))

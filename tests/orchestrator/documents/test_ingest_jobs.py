@@ -115,6 +115,7 @@ def test_given_no_key_of_the_data_folder_when_ingested_then_bytes_travel_and_the
         (notes / "0.md").unlink()
         write(notes / "1.md", "# Page 1\n\nother\n")
         second = list(ramify.ingest(notes, prune=True))
+        third = list(ramify.ingest(notes / "2.md"))
     pages, records = [f"notes/{n}.md" for n in range(5)], [f"notes/lines.jsonl#{n}" for n in range(3)]
     assert told(first) == {"added": [*pages, *records], "failed": ["notes/bad.md"]}
     assert (first[-1].read, first[-1].total) == (7, 7)
@@ -122,6 +123,7 @@ def test_given_no_key_of_the_data_folder_when_ingested_then_bytes_travel_and_the
     assert ramify.ingest_result(first[-1].job_id).passed_over == ("1 .xyz: no reader for them",)
     expected = {"changed": pages[1:2], "removed": pages[:1], "unchanged": [*pages[2:], *records]}
     assert told(second) == expected | {"failed": ["notes/bad.md"]}
+    assert told(third) == {"unchanged": [pages[2]]}, "what need not be sent is told of as well"
     pool.close()
 
 
