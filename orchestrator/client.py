@@ -35,7 +35,7 @@ from orchestrator.webhooks.endpoints import Webhooks
 from shared.errors import InputError, NotAllowedError, NotRunningError
 from shared.jobs import JobReader, JobStore, State, connect, new_id, reachable
 from shared.jobs.job_list import STATES, JobFilter, JobList, newest_jobs
-from shared.jobs.reader import PAST_TIME_S, readable
+from shared.jobs.reader import readable
 from shared.jobs.tables import Tables
 from shared.jobs.tenant_scope import TenantScope, no_such_batch
 from shared.models import Answer, JobEvent, JobRequest, JobStatus
@@ -140,18 +140,23 @@ class Ramify(Batching, Keeping):
         While Redis is unreachable this retries for up to a minute; `outage` reports that, else the log.
         """
         status, outage = self.status(job_id), outage or Outage()
-        end = None if timeout_s is None else time.monotonic() + timeout_s
-        while not status.terminal and (
-            time.time() < status.ends_by + PAST_TIME_S if end is None else time.monotonic() < end
-        ):
+        end = time.monotonic() + (self.patience_s(status) if timeout_s is None else timeout_s)
+        while not status.terminal and time.monotonic() < end:
             time.sleep(_POLL_S)
             try:
                 status = self.status(job_id)
+                if timeout_s is None:  # its turn may have come
+                    end = time.monotonic() + self.patience_s(status)
             except NotRunningError as error:
                 outage.pause(error)
             else:
                 outage.reset()
         return status
+
+    def patience_s(self, status: JobStatus) -> float:
+        """Seconds until nobody need wait for its end any more, by Redis' clock: its own time, and 90 s."""
+        with reachable(self.settings):
+            return self._reader.patience_s(status)
 
     def stream(
         self, job_id: str, timeout_s: float | None = None, *, outage: Outage | None = None

@@ -14,7 +14,6 @@ from orchestrator.evaluation.runner import ArmOutcome, ArmQuestion, IndexProgres
 from orchestrator.intake import as_request
 from shared.errors import InputError, NotFoundError, RamifyError
 from shared.jobs import new_id
-from shared.jobs.reader import PAST_TIME_S
 from shared.models import Answer, DocumentStatus, JobRequest, JobStatus, Lane
 from shared.settings.strategies import ADAPTIVE
 
@@ -112,7 +111,7 @@ class Pipeline:
             if status.terminal:
                 del self._open[job_id]
                 yield self._outcome(question, status)
-            elif time.time() > status.ends_by + PAST_TIME_S:
+            elif self._client.patience_s(status) < 0:
                 yield _failed(question, f"its job is still {status.state} long after its deadline: `ramify doctor`")
                 self._client.cancel(job_id)
                 del self._open[job_id]

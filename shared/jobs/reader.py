@@ -10,6 +10,7 @@ from typing import Any
 
 from redis import Redis
 
+from shared.connections.clock import ServerClock
 from shared.errors import DamagedError, RamifyError
 from shared.jobs.budget import spending
 from shared.jobs.codec import text, unpack_or_none
@@ -43,7 +44,11 @@ class JobReader:
     """What a plain Redis client could read, as models."""
 
     def __init__(self, client: Redis) -> None:
-        self._client = client
+        self._client, self._clock = client, ServerClock(client)
+
+    def patience_s(self, status: JobStatus) -> float:
+        """Seconds until a job's own time and 90 s more are over, by Redis' clock. Raises: RedisError."""
+        return status.ends_by + PAST_TIME_S - self._clock.now()
 
     def status(self, job_id: str, tenant: str | None = None) -> JobStatus:
         """How far a job is, in one round trip. `tenant`: whose it has to be; None: anybody's.
@@ -121,7 +126,7 @@ class JobReader:
         if after == "0" and status.state == "queued" and not self._client.exists(key):
             after = f"{max(1, int(status.created_at * 1000))}-0"  # as the scripts begin the stream later
             yield JobEvent(id=after, type="state", data={"state": "queued"})
-        while (left := status.ends_by + PAST_TIME_S - time.time() if end is None else end - time.monotonic()) > 0:
+        while (left := self.patience_s(status) if end is None else end - time.monotonic()) > 0:
             block = max(1, min(_BLOCK_MS, int(left * 1000)))
             reply: Any
             with readable(job_id):

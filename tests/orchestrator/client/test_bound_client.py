@@ -75,7 +75,17 @@ REQUESTS = {
 }  # fmt: skip
 LISTS = {"batches", "jobs", "statuses", "dead", "webhooks", "refresh_stale", "stale_jobs", "standing", "judgements"}
 DEAD_LISTS = {"list", "count", "drop", "quarantined"}
-NEUTRAL = {"close", "corpus", "for_tenant", "operator", "ping", "reads_by_name", "redis", "settings_differ"}
+NEUTRAL = {
+    "close",
+    "corpus",
+    "for_tenant",
+    "operator",
+    "patience_s",
+    "ping",
+    "reads_by_name",
+    "redis",
+    "settings_differ",
+}
 
 
 @pytest.fixture
