@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -91,7 +91,7 @@ def _pools_and_store(connected: Settings | None) -> tuple[Sequence[Check], Check
         detail = "cannot be asked: Redis does not answer"
         return [unknown("pools", detail)], unknown("store", detail)
     try:
-        answers = _served_queues(connected)
+        answers, count = _served_queues(connected)
     except BrokerLostError as error:
         detail = f"cannot be asked: {error}"
         return [unknown("pools", detail)], unknown("store", detail)
@@ -99,29 +99,35 @@ def _pools_and_store(connected: Settings | None) -> tuple[Sequence[Check], Check
         beats = heartbeat.workers(client)
         names = NodeNames(beats)
         ages = names.last_beats(heartbeat.ages(client))
-        silent = [one for one in heartbeat.silent_workers(client) if names.of(one.worker) not in answers]
+        # One that a signal has stopped did not answer itself: another worker has the same name.
+        silent = [one for one in heartbeat.silent_workers(client) if one.stopped or names.of(one.worker) not in answers]
         told = telling(client)
-    found = [*pools(answers, beats, ages, silent), *pool_settings(connected, told), *pool_releases(beats)]
+    found = [*pools(answers, beats, ages, silent, count), *pool_settings(connected, told), *pool_releases(beats)]
     if any(TaskName.SEARCH_INFO.queue.value in queues for queues in answers.values()):
         return found, _store(connected)
     searching = [one for one in silent if TaskName.SEARCH_INFO.queue in POOL_QUEUES.get(one.pool, ())]
     return found, unknown("store", "no search worker answers", f"`{remedy(searching)}`" if searching else START)
 
 
-def _served_queues(settings: Settings) -> dict[str, list[str]]:
-    """Queue names by worker, of the workers that answer within 2 s; asked twice where a queue seems to have none.
+def _served_queues(settings: Settings) -> tuple[dict[str, list[str]], Counter[str]]:
+    """Queue names by node name, of the workers that answer within 2 s, and how many there are of each name.
 
-    A worker that is loading a model or writing to the store may miss the first question.
+    They are asked twice where a queue seems to have none: a worker that is loading a model or writing to the store may
+    miss the first question. Several workers may have one name (Celery's own is the same for all of a host), so each
+    answer is added to what others said under it.
     Raises: BrokerLostError, and what kombu and Redis raise when Redis is the broker and gone.
     """
-    found: dict[str, list[str]] = {}
+    found, count = dict[str, list[str]](), Counter[str]()
     with make_app(settings) as app, reached(settings), app.connection_for_write() as broker:
         for _ in range(2):
-            answers = app.control.inspect(timeout=_INSPECT_S, connection=broker).active_queues() or {}
-            found |= {node: [entry["name"] for entry in entries] for node, entries in answers.items()}
+            answers = app.control.broadcast("active_queues", reply=True, timeout=_INSPECT_S, connection=broker) or []
+            count |= Counter(node for answer in answers for node in answer)
+            for node, entries in (one for answer in answers for one in answer.items()):
+                served = found.setdefault(node, [])
+                served += [entry["name"] for entry in entries if entry["name"] not in served]
             if {name for names in found.values() for name in names} >= {queue.value for queue in Queue}:
                 break
-    return found
+    return found, count
 
 
 def pools(
@@ -129,15 +135,20 @@ def pools(
     beats: Sequence[WorkerBeat],
     ages: Mapping[str, float],
     silent: Sequence[SilentWorker] = (),
+    count: Mapping[str, int] | None = None,
 ) -> Sequence[Check]:
     """What is wrong with which worker, in one line each; one line when all is well.
 
-    `answers`: node name to its queues, of those that answer remote control. `ages`: node name to seconds since its last
-    heartbeat, of those that had one today. `silent`: those of this host that live and do not answer.
+    `answers`: node name to its queues, of those that answer remote control; `count`: how many have that name. `ages`:
+    node name to seconds since its last heartbeat, of those that had one today. `silent`: those of this host that live
+    and do not answer.
     """
-    names = ", ".join(sorted(answers))
     faults = [*_unserved(answers, beats, silent), *_without_heartbeat(answers, ages)]
-    return faults or [passed("pools", f"{len(answers)} workers serve all queues: {names}")]
+    if faults:
+        return faults
+    number = {node: (count or {}).get(node, 1) for node in sorted(answers)}
+    names = ", ".join(f"{node} ({times} of them)" if times > 1 else node for node, times in number.items())
+    return [passed("pools", f"{sum(number.values())} workers serve all queues: {names}")]
 
 
 def pool_settings(settings: Settings, told: Sequence[WorkerBeat]) -> Iterator[Check]:

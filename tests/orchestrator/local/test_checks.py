@@ -9,7 +9,7 @@ import pytest
 from orchestrator.local import checks_redis, checks_stack
 from orchestrator.local.checks import Check
 from shared.connections.heartbeat import SilentWorker, WorkerBeat
-from shared.contract import POOL_QUEUES
+from shared.contract import POOL_QUEUES, Queue
 
 FINE: dict[str, Any] = {
     "loading": 0,
@@ -133,6 +133,13 @@ def test_workers_of_several_releases_are_named_and_those_of_this_one_are_not(mon
     assert check.detail.endswith("; this command: 2.0")
     ((check),) = checks_stack.pool_releases([one.but(release="1.9") for one in BEATS])
     assert check.ok is None, "all pools run another release than this command"
+
+
+def test_workers_of_several_hosts_that_have_one_node_name_are_all_counted() -> None:
+    """Hosts that are copies of one image, or pools that are started without `-n`."""
+    answers, last = {"celery@a": [queue.value for queue in Queue]}, {"celery@a": 1.0}
+    (check,) = checks_stack.pools(answers, BEATS, last, count={"celery@a": 10})
+    assert (check.ok, check.detail) == (True, "10 workers serve all queues: celery@a (10 of them)")
 
 
 def test_a_queue_without_a_worker_is_named() -> None:
