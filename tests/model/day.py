@@ -14,7 +14,7 @@ from shared.jobs import TERMINAL, State
 from shared.jobs.keys import JobKeys
 from shared.models import JobRequest, Lane
 from tests.model.broker import Parcel
-from tests.model.fibers import Killed
+from tests.model.fibers import Fiber, Killed
 from tests.model.rates import Rates, Tally
 from tests.model.shapes import Shape
 from tests.model.world import World
@@ -22,6 +22,7 @@ from tests.model.world import World
 HOUR = 3600.0
 LOOK_S = 2.0
 TENANTS = ("ada", "bo", "cy", "dee")
+QUEUES = (Queue.PLAN, Queue.SEARCH, Queue.RERANK, Queue.MERGE)
 #: Threads of a worker, and how long messages that nobody acknowledged stay away (s).
 THREADS, VISIBILITY_S = 4, 900.0
 
@@ -31,13 +32,13 @@ class Day(World):
 
     sleeps = True
 
-    def __init__(self, *args: Any, seed: int, rates: Rates | None = None, **options: Any) -> None:
+    def __init__(self, *args: Any, seed: int, rates: Rates | None = None, workers: int = 8, **options: Any) -> None:
         self.dice, self.rates, self.tally = random.Random(seed), rates or Rates(), Tally()
         self._events: list[tuple[float, int, Callable[[], object]]] = []
         self._numbers = itertools.count()
         self._lost = dict[tuple[str, str], float]()
         self.due, self.cancelled, self.open = dict[str, float](), set[str](), True
-        super().__init__(*args, workers=8, split=False, **options)
+        super().__init__(*args, workers=workers, split=False, **options)
         self.broker.arrived = self._arrived
 
     # -- time --------------------------------------------------------------------------------------------------
@@ -75,8 +76,13 @@ class Day(World):
     def sleep(self, seconds: float) -> None:
         fiber = self.current
         assert fiber is not None
-        self.at(seconds, lambda: None if fiber.ended else self.resume(fiber))
+        self.at(seconds, lambda: self.wake(fiber))
         fiber.pause()
+
+    def wake(self, fiber: Fiber) -> None:
+        """One that slept goes on, if its process still lives."""
+        if not fiber.ended:
+            self.resume(fiber)
 
     # -- what goes wrong ---------------------------------------------------------------------------------------
 
@@ -203,9 +209,10 @@ class Day(World):
             self._deliver(number, worker)
 
     def _pool(self, queue: Queue) -> list[str]:
-        """Two workers for each of the four queues of jobs."""
-        place = 2 * (Queue.PLAN, Queue.SEARCH, Queue.RERANK, Queue.MERGE).index(queue)
-        return self.workers[place : place + 2]
+        """The workers of one of the four queues of jobs: a quarter of all."""
+        each = len(self.workers) // len(QUEUES)
+        place = each * QUEUES.index(queue)
+        return self.workers[place : place + each]
 
     def _deliver(self, number: int, worker: str) -> None:
         self.tally.deliveries += 1

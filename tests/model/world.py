@@ -39,7 +39,7 @@ class World:
 
     def __init__(self, stage: Stage, wire: Wire, settings: Settings, workers: int = 3, *, split: bool = True) -> None:
         self.stage, self.wire, self.split = stage, wire, split
-        self.clock, self.true = SimClock(), START
+        self.clock, self.true = self.make_clock(), START
         self.current: Fiber | None = None
         self.jobs = JobStore(wire, settings, clock=self.clock)
         self.broker = Broker(lambda: self.true, self.point)
@@ -61,6 +61,10 @@ class World:
         wire.traffic = self
         wire.flushall()
         stage.enter(self)
+
+    def make_clock(self) -> SimClock:
+        """That of all processes."""
+        return SimClock()
 
     def close(self) -> None:
         """No thread is left behind."""
