@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -21,6 +22,8 @@ from tests.support.redis_server import redis_binary
 NOTES = Path(__file__).parents[2] / "examples" / "notes"
 Launch = Callable[..., Ramify]
 _NUMBERS = count(1)
+#: Settings, as JSON, of pools that run on other hosts: the tests are a client of these then, and start none.
+ELSEWHERE = os.environ.get("RAMIFY_TEST_ELSEWHERE", "")
 
 
 def _family(folder: Path) -> list[int]:
@@ -37,6 +40,12 @@ def _family(folder: Path) -> list[int]:
 
 def launched(folder: Path, **options: object) -> Iterator[Ramify]:
     """RAMIFY_TEST_BROKER_URL: all of them over another broker; "{}" in it stands for a number of each stack's own."""
+    if ELSEWHERE:
+        if options:
+            pytest.skip("the pools that run elsewhere have settings of their own")
+        with Ramify(load_settings(data_dir=folder, **json.loads(ELSEWHERE))) as client:
+            yield client
+        return
     redis_binary()
     off, broker = {"enabled": False}, {"url": os.environ.get("RAMIFY_TEST_BROKER_URL", "").format(next(_NUMBERS))}
     settings: Settings = load_settings(data_dir=folder, **{"flower": off, "server": off, "broker": broker, **options})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import signal
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 
 import psutil
@@ -27,10 +27,20 @@ _PR_SET_CHILD_SUBREAPER = 36
 
 
 @contextmanager
-def pools(settings: Settings, names: tuple[str, ...] = ()) -> Iterator[dict[str, psutil.Process]]:
-    """The pools of `ramify up` with its command lines, but nobody who would start one anew."""
+def pools(
+    settings: Settings, names: tuple[str, ...] = (), copies: Mapping[str, int] | None = None
+) -> Iterator[dict[str, psutil.Process]]:
+    """The pools of `ramify up` with its command lines, but nobody who would start one anew.
+
+    `copies`: of how many processes a pool is, if not of one; all but the first have a number behind their name.
+    """
     pools, env = commands.pools(settings), commands.environment(settings)
-    chosen = {name: pool for name, pool in pools.items() if name in names or not names}
+    chosen = {
+        f"{name}{number or ''}": pool
+        for name, pool in pools.items()
+        if name in names or not names
+        for number in range((copies or {}).get(name, 1))
+    }
     programs = [commands.worker(name, pool, settings, env) for name, pool in chosen.items()]
     with ExitStack() as stack:
         template = stack.enter_context(_template([pool.app for pool in chosen.values()], programs, settings))

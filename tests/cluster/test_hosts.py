@@ -1,0 +1,165 @@
+"""Pools on three hosts with their own networks, names, processes and disks: jobs pass, whatever is cut off.
+
+The short form cuts one host off for half a minute; RAMIFY_TEST_ROUNDS above 1 each of them, in every way, for a minute.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from tests.cluster.lan import Host
+from tests.cluster.machines import ROOT, Machines, machines, redis_url, store_settings
+from tests.faults.harness.answers import Essence
+from tests.faults.harness.census import keys_without_end, until_quiet
+from tests.faults.harness.checks import job_faults
+from tests.faults.harness.jobs import seen
+from tests.support.accounts import assert_adds_up
+from tests.support.waiting import last, until
+
+LONG = int(os.environ.get("RAMIFY_TEST_ROUNDS", "1")) > 1
+NOTES = ROOT / "examples" / "notes" / "en" / "queues"
+QUESTIONS = (
+    "How does a queue keep its order?",
+    "Compare Redis Streams and RabbitMQ for our order pipeline.",
+    "Why was RabbitMQ chosen, and what went wrong?",
+    "What is a dead letter?",
+    "Who is on call for the queues?",
+)
+JOBS = 300 if LONG else 100
+#: Seconds that a host is away: longer than its heartbeats last, so that its work is given to others.
+AWAY_S = 60.0 if LONG else 25.0
+pytestmark = pytest.mark.timeout(900)
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
+    """With the notes in its index, which were on the client's disk alone."""
+    with machines(tmp_path_factory.mktemp("hosts")) as found:
+        notes = found.desk.path("notes")
+        notes.mkdir()
+        for file in NOTES.glob("*.md"):
+            (notes / file.name).write_bytes(file.read_bytes())
+        told = json.loads(found.cli("ingest", str(found.desk.disk / "notes"), "--json").splitlines()[-1])
+        assert (told["added"], told["failed"]) == (len(list(notes.glob("*.md"))), 0), told
+        yield found
+
+
+@pytest.fixture(scope="module")
+def calm(cluster: Machines) -> dict[str, Essence]:
+    """What the answers are while nothing happens."""
+    jobs = {question: cluster.ramify.submit(question, lane="batch") for question in QUESTIONS}
+    for job_id in jobs.values():
+        assert cluster.ramify.wait(job_id, 60).state == "done", cluster.logs()
+    return {question: Essence(cluster.ramify.result(job_id)) for question, job_id in jobs.items()}
+
+
+def test_doctor_sees_all_pools_of_hosts_that_have_the_same_name(cluster: Machines) -> None:
+    checks = json.loads(cluster.cli("doctor", "--json"))["checks"]
+    wanted = {"redis", "pools", "pool settings", "store", "reaper"}
+    assert {check["name"] for check in checks if check["ok"]} >= wanted, checks
+    assert [check for check in checks if check["ok"] is False] == []
+    (pools,) = (check["detail"] for check in checks if check["name"] == "pools")
+    assert "6 workers" in pools, pools
+
+
+def test_the_main_job_passes_its_acceptance_tests_from_another_host(cluster: Machines) -> None:
+    elsewhere = {
+        "redis": {"url": redis_url(cluster.services)},
+        "store": store_settings(cluster.services),
+    }
+    folder = ROOT / "tests" / "acceptance"
+    names = (
+        ("main_job", "answers", "accounts", "enumeration", "search", "routing", "retry", "ingest")
+        if LONG
+        else ("main_job",)
+    )
+    chosen = [str(folder / f"test_{name}.py") for name in names]
+    fewer = [] if LONG else ["-k", "tree or evidence or filters or cancelled or idempotency or prune"]
+    done = cluster.desk.run(
+        [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *chosen, *fewer],
+        {"RAMIFY_TEST_ELSEWHERE": json.dumps(elsewhere), "PYTHONPATH": str(ROOT)},
+        900,
+    )
+    print(done.stdout.splitlines()[-1])
+    assert done.returncode == 0, f"{done.stdout[-6000:]}\n{cluster.logs()}"
+
+
+@dataclass(frozen=True)
+class Cut:
+    """What becomes of whose cable. `seconds`: of the long form; the short one has those of the first."""
+
+    who: str
+    how: Callable[[Host], None]
+    seconds: float = 60.0
+    lane: str = "batch"
+
+
+def lossy(host: Host) -> None:
+    host.impair("loss", "50%", "delay", "2000ms")
+
+
+SHORT = {"a host, silently": Cut("two", Host.silence)}
+ALL = {
+    **SHORT,
+    "a host, unplugged": Cut("two", Host.unplug),
+    "a host on a bad line": Cut("three", lossy),
+    "the client": Cut("desk", Host.silence),
+    "the services": Cut("services", Host.silence, 30.0),
+    "the services, unplugged, while people wait": Cut("services", Host.unplug, 10.0, "interactive"),
+}
+
+
+@pytest.mark.parametrize("cut", (ALL if LONG else SHORT).values(), ids=(ALL if LONG else SHORT).keys())
+def test_jobs_are_done_once_and_alike_though_a_host_is_cut_off_and_comes_back(
+    cluster: Machines, calm: dict[str, Essence], cut: Cut
+) -> None:
+    ramify, before = cluster.ramify, {beat.worker for beat in cluster.beats()}
+    host = next(one for one in (*cluster.hosts, cluster.services, cluster.desk) if one.name == cut.who)
+    asked = [{"question": QUESTIONS[n % len(QUESTIONS)], "lane": cut.lane, "deadline_s": 600} for n in range(JOBS)]
+    batch = ramify.submit_many(asked)
+    until(lambda: ramify.batch_status(batch.batch_id).finished > JOBS // 20, 120, "some jobs are done", 0.1)
+    cut.how(host)
+    time.sleep(cut.seconds if LONG else AWAY_S)
+    host.plug()
+    back_at = time.monotonic()
+    last(lambda: ramify.batch_status(batch.batch_id).terminal, 240, 0.2)
+    print(f"{cut.who}: {time.monotonic() - back_at:.1f} s from its return to the last job's end")
+    _accounts(
+        cluster,
+        batch.batch_id,
+        [(job_id, calm[str(one["question"])]) for job_id, one in zip(batch.job_ids, asked, strict=True)],
+    )
+    assert last(lambda: {beat.worker for beat in cluster.beats()} == before, 60, 0.2), cluster.logs()
+    _takes_work(cluster)
+
+
+def _accounts(cluster: Machines, batch_id: str, jobs: list[tuple[str, Essence]]) -> None:
+    """Every job ended once, whole and with the answer that it has in calm; every leaf was recorded once."""
+    assert until_quiet(cluster.redis, 60) == [], cluster.ramify.why(batch_id)
+    assert cluster.ramify.batch_status(batch_id).outcomes() == {"done": len(jobs)}, cluster.logs()
+    assert_adds_up(cluster.redis, batch_id)
+    found, faults = seen(cluster.redis, [job_id for job_id, _ in jobs]), list[str]()
+    for job_id, essence in jobs:
+        faults += job_faults(found[job_id], None, cluster.ramify, {})
+        faults += Essence(cluster.ramify.result(job_id)).differences(essence)
+    assert faults == []
+    assert keys_without_end(cluster.redis) == []
+
+
+def _takes_work(cluster: Machines) -> None:
+    """Every host does: one that is connected and deaf would not show in what the others do."""
+    before = {host.name: cluster.received(host) for host in cluster.hosts}
+
+    def all_have_taken() -> bool:
+        cluster.ramify.submit_many([QUESTIONS[0]] * 6)
+        return all(cluster.received(host) > before[host.name] for host in cluster.hosts)
+
+    assert last(all_have_taken, 60, 1.0), f"{before}\n{cluster.logs()}"
+    until_quiet(cluster.redis, 60)
