@@ -104,7 +104,7 @@ def machines(folder: Path) -> Iterator[Machines]:
             with desk.entered(), Ramify(settings) as ramify:
                 found = Machines(services, hosts, desk, settings, ramify, look)
                 expected = len(hosts) * len(POOLS)
-                assert last(lambda: len(found.beats()) == expected, 90, 0.2), found.logs()
+                assert last(lambda: len(found.beats()) == expected, 240, 0.2), found.logs()
                 yield found
 
 
