@@ -42,10 +42,12 @@ class Watches:
     def _mine(self) -> WorkTracker:
         return self._of.setdefault(self._world.worker_id(), WorkTracker(self._world.jobs))
 
-    def tracked(self, message: TaskMessage, task: str, came: Delivery) -> AbstractContextManager[StartedWork]:
+    def tracked(
+        self, message: TaskMessage, task: str, came: Delivery, claimant: str = ""
+    ) -> AbstractContextManager[StartedWork]:
         if self._world.current is not None:
             self._world.current.at = (message.job_id, message.node_id or task)
-        return self._mine().tracked(message, task, came)
+        return self._mine().tracked(message, task, came, claimant)
 
     def poison(self, begun: StartedWork, message: TaskMessage, task: str) -> DeadLetter | None:
         return self._mine().poison(begun, message, task)

@@ -131,7 +131,7 @@ class Labour:
         self._work(*self._at())
         return ()
 
-    def run_aggregator(self, run: Any, pool: Any, leaves: Any, **_: object) -> tuple[str, Aggregated]:
+    def run_aggregator(self, run: Any, pool: Any, leaves: Any, nodes: Any, **_: object) -> tuple[str, Aggregated]:
         self._work(run.job.id, "merge.summarise")
         return "simple", Aggregated(summary=Summary(text="so it is"))
 
