@@ -94,7 +94,7 @@ def _redis_cpu(client: redis.Redis) -> float:
 def test_processes_of_a_pool(tmp_path: Path) -> None:
     rows = []
     for copies in COPIES:
-        (folder := tmp_path / f"of-{copies}").mkdir()
+        (folder := tmp_path / f"of-{copies}").mkdir(mode=0o700)
         with rig(folder, copies) as running:
             rows.append(figures(running, copies))
             print(f"\n{rows[-1]}")
