@@ -22,7 +22,7 @@ from orchestrator.operations.registry import OPERATIONS
 from orchestrator.server import batch_stream, chat, health, login, metrics, openai_errors, problems, routes, uploads
 from orchestrator.server.bodies import BodyReaders
 from orchestrator.server.bounds import ALL_BUSY, BUSY_S, BodyBounds
-from orchestrator.server.entrance import Entrance, is_public
+from orchestrator.server.entrance import Entrance, needs_no_redis
 from orchestrator.server.events import routes as event_routes
 from orchestrator.server.events.accounts import BatchWatch
 from orchestrator.server.events.hub import KEEPALIVE_S, EventHub
@@ -112,7 +112,7 @@ def make_app(settings: Settings, client: Ramify | None = None) -> FastAPI:
     app.add_middleware(Entrance, callers=callers, settings=settings.server, places=app.state.requests)
     app.state.redis_watch = RedisWatch(ramify.settings)
     app.add_middleware(
-        WhileRedisAnswers, watch=app.state.redis_watch, needs_none=_needs_no_redis,
+        WhileRedisAnswers, watch=app.state.redis_watch, needs_none=needs_no_redis,
         refuse=partial(_refuse_without_redis, remote=callers.needs_key),
     )  # fmt: skip
     if settings.server.origins:
@@ -128,11 +128,6 @@ def make_app(settings: Settings, client: Ramify | None = None) -> FastAPI:
         app.router.routes.append(Route(mcp.path, mcp, include_in_schema=False))
     app.openapi = lambda: described(app, OPERATIONS.values(), settings.strategies)  # type: ignore[method-assign]
     return app
-
-
-def _needs_no_redis(path: str) -> bool:
-    """What is public, and the metrics, which tell that Redis is away."""
-    return is_public(path) or path == "/metrics"
 
 
 def _refuse_without_redis(request: Request, fault: NotRunningError, *, remote: bool) -> Response:

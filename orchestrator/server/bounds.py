@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import h11
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.server import ServerState
 
 from orchestrator.server.problems import refuse
 
@@ -21,6 +23,9 @@ _LEAST_RATE = 1024 / 60
 #: Told where all connections have a request under way; seconds to wait then.
 ALL_BUSY = "all connections of this server have a request under way: try again in a few seconds"
 BUSY_S = 2.0
+
+
+_idle_of = WeakKeyDictionary[ServerState, "IdleConnections"]()
 
 
 class _RefusedError(Exception):
@@ -113,6 +118,34 @@ async def _all_busy(scope: Scope, receive: Receive, send: Send) -> None:
     await refuse(503, ALL_BUSY, {"Retry-After": f"{BUSY_S:.0f}", "Connection": "close"})(scope, receive, send)
 
 
+class IdleConnections:
+    """Those of one server without a request: they wait for a head, or send the rest of a body that nobody wants."""
+
+    def __init__(self) -> None:
+        self._of_address = defaultdict[str, dict[BoundedProtocol, None]](dict)  # the oldest first
+
+    def add(self, connection: BoundedProtocol) -> None:
+        """From now on it is idle."""
+        self._of_address[connection.address][connection] = None
+
+    def remove(self, connection: BoundedProtocol) -> None:
+        """It has a request, or is gone."""
+        own = self._of_address[connection.address]
+        own.pop(connection, None)
+        if not own:
+            del self._of_address[connection.address]
+
+    def end_one(self) -> bool:
+        """End the oldest one of the address that has most of them. False where there is none."""
+        if not self._of_address:
+            return False
+        most = max(self._of_address.values(), key=len)
+        oldest = next(iter(most))
+        self.remove(oldest)
+        oldest.end()
+        return True
+
+
 class BoundedProtocol(H11Protocol):
     """HTTP/1.1 in which heads have a time, and what is left of a body behind its reply has one too.
 
@@ -124,40 +157,26 @@ class BoundedProtocol(H11Protocol):
     _head_due: asyncio.TimerHandle | None = None
     _rest_due: asyncio.TimerHandle | None = None
     _rest_left = 0
+    _idle: IdleConnections
 
     def connection_made(self, transport: Any) -> None:
         """Wait for a head."""
         super().connection_made(transport)
+        self._idle = _idle_of.setdefault(self.server_state, IdleConnections())
         most, self.limit_concurrency = self.limit_concurrency, None
-        if most is not None and len(self.connections) > most:
-            self._make_room(most)
+        if most is not None and len(self.connections) > most and not self._idle.end_one():
+            self.app = _all_busy
         self._wait_for_head()
 
-    def _make_room(self, most: int) -> None:
-        """Close the oldest connections without a request, of the addresses that have most of them.
-
-        Where all others have requests, those of this one are told to come again.
-        """
-        open_ones = [one for one in self.connections if isinstance(one, BoundedProtocol) and one is not self]
-        open_ones = [one for one in open_ones if not one.transport.is_closing()]
-        idle = defaultdict[str, list[BoundedProtocol]](list)
-        for one in open_ones:
-            if one.idle_since is not None:
-                idle[one.client[0] if one.client else ""].append(one)
-        for _ in range(len(open_ones) + 1 - most):
-            if not any(idle.values()):
-                self.app = _all_busy
-                return
-            of_address = max(idle.values(), key=len)
-            oldest = min(of_address, key=lambda one: one.idle_since or 0.0)
-            of_address.remove(oldest)
-            oldest.transport.close()
-
     @property
-    def idle_since(self) -> float | None:
-        """When it was to send the next head, or the rest of a body that nobody wants; None with a request under way."""
-        due = self._head_due or self._rest_due
-        return due.when() if due else None
+    def address(self) -> str:
+        """Of the client."""
+        return self.client[0] if self.client else ""
+
+    def end(self) -> None:
+        """Make room for others, at once."""
+        self.connections.discard(self)
+        self.transport.abort()
 
     def data_received(self, data: bytes) -> None:
         """Read on; the time of a head runs from its first byte, or from the beginning of the connection."""
@@ -184,6 +203,7 @@ class BoundedProtocol(H11Protocol):
         if self.conn.their_state is h11.SEND_BODY and not self.transport.is_closing():
             self._rest_left = _REST_BYTES
             self._rest_due = self.loop.call_later(_REST_S, self.transport.close)
+            self._idle.add(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait no more."""
@@ -193,13 +213,16 @@ class BoundedProtocol(H11Protocol):
 
     def _wait_for_head(self) -> None:
         self._head_due = self.loop.call_later(self.timeout_keep_alive, self.transport.close)
+        self._idle.add(self)
 
     def _head_came(self) -> None:
         if self._head_due is not None:
             self._head_due.cancel()
             self._head_due = None
+            self._idle.remove(self)
 
     def _rest_came(self) -> None:
         if self._rest_due is not None:
             self._rest_due.cancel()
             self._rest_due = None
+            self._idle.remove(self)

@@ -19,6 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from orchestrator.access.callers import Callers, Known, Presented
 from orchestrator.access.hosts import from_elsewhere, is_loopback, may_ask, own_names
+from orchestrator.access.keys import KEY_PREFIX
 from orchestrator.access.places import Places
 from orchestrator.server import openai_errors
 from orchestrator.server.problems import GUARDS, asks_for_page, respond_to
@@ -28,7 +29,8 @@ from shared.settings.services import ServerSettings
 #: Open to everybody, without asking who it is: health, and what pages are made of.
 _PUBLIC, _PUBLIC_BELOW = frozenset({"/healthz", "/readyz", "/favicon.ico"}), "/static/"
 #: Open to everybody, by routes that look themselves who it is, if that is known.
-_OPEN = frozenset({"/metrics", "/login", "/logout", "/look"})
+_METRICS = "/metrics"
+_OPEN = frozenset({_METRICS, "/login", "/logout", "/look"})
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 #: Seconds between two looks whether the keys of requests that are still answered hold.
 _LOOK_S = 2.0
@@ -95,6 +97,8 @@ class Entrance:
         """Who calls; None on an open path, for a caller that is not known. Raises: as `Callers.find`."""
         if is_public(scope["path"]):
             return None
+        if scope["path"] == _METRICS and not _presents_key(headers):
+            return None if self._callers.needs_key else self._callers.without_key()
         given = Presented(
             authorization=headers.get("authorization", ""),
             api_key=headers.get("x-api-key", ""),
@@ -116,6 +120,16 @@ class Entrance:
 def is_public(path: str) -> bool:
     """Whether a path is open without asking who it is."""
     return path in _PUBLIC or path.startswith(_PUBLIC_BELOW)
+
+
+def needs_no_redis(scope: Scope) -> bool:
+    """Whether a request is answered without Redis: public paths; metrics without a key, which tell that it is away."""
+    return is_public(scope["path"]) or (scope["path"] == _METRICS and not _presents_key(Headers(scope=scope)))
+
+
+def _presents_key(headers: Headers) -> bool:
+    given = headers.get("authorization", "") + headers.get("x-api-key", "") + headers.get("cookie", "")
+    return KEY_PREFIX in given or cookie_name(headers) in given
 
 
 def cookie_name(headers: Headers) -> str:

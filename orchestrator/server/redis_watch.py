@@ -20,7 +20,7 @@ from shared.settings import Settings
 
 #: Seconds without an answer after which Redis is away. A restart, or a moment of load, is shorter.
 LOST_AFTER_S = 3.5
-_PAUSE_S, _PING_S = 0.5, 1.0
+_PAUSE_S, _PING_S, _LAG_S = 0.5, 1.0, 0.2
 
 
 class _Pending:
@@ -58,11 +58,14 @@ class RedisWatch:
         now = asyncio.get_running_loop().time
         answered = now()
         while True:
-            if error := await self._ping():
-                if now() - answered > self.lost_after_s:
-                    self._give_up(error)
-            else:
+            began = now()
+            error = await self._ping()
+            if error is None:
                 answered, self.fault = now(), None
+            elif now() - began > _PING_S + _LAG_S:  # this process was too busy to see whether an answer came
+                answered = max(answered, began)
+            elif now() - answered > self.lost_after_s:
+                self._give_up(error)
             await asyncio.sleep(_PAUSE_S)
 
     async def _ping(self) -> Exception | None:
@@ -88,21 +91,21 @@ class RedisWatch:
 class WhileRedisAnswers:
     """Answers requests for Redis while that is away, those that wait for it then too. Replies that have begun go on.
 
-    `needs_none`: of a path, whether its requests are answered without Redis. `refuse`: the response for the others.
+    `needs_none`: whether a request is answered without Redis. `refuse`: the response for the others.
     """
 
     def __init__(
         self,
         app: ASGIApp,
         watch: RedisWatch,
-        needs_none: Callable[[str], bool],
+        needs_none: Callable[[Scope], bool],
         refuse: Callable[[Request, NotRunningError], Response],
     ) -> None:
         self._app, self._watch, self._needs_none, self._refuse = app, watch, needs_none, refuse
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or answer it."""
-        if scope["type"] != "http" or self._needs_none(scope["path"]):
+        if scope["type"] != "http" or self._needs_none(scope):
             await self._app(scope, receive, send)
             return
         if fault := self._watch.fault:
