@@ -15,8 +15,10 @@ from pathlib import Path
 
 from orchestrator.local.state import connection
 from orchestrator.remote import call_pool
-from shared.contract import TaskName
+from shared.connections.heartbeat import alive_workers, workers
+from shared.contract import Queue, TaskName
 from shared.errors import InputError, NotRunningError, StoreError, StoreInUseError
+from shared.jobs import connect, reachable
 from shared.providers.encoders import Bm25Encoder, DenseEncoder, dense_encoder
 from shared.providers.encoders.sparse import TrigramEncoder
 from shared.settings import Settings, data_folder
@@ -230,6 +232,10 @@ class Storing:
     def _worker_says(self, snapshot: str) -> StoreReply:
         settings = connection(self.settings)
         seconds = _SNAPSHOT_S if snapshot else _ASK_S
+        with reachable(settings), connect(settings, retries=0) as client:
+            asked = [beat.worker for beat in workers(client) if Queue.INDEX in beat.queues]
+            if not alive_workers(client, asked):  # it would be waited for in vain
+                raise NotRunningError("no search worker runs")
         with make_app(settings) as app:
             told = call_pool(app, settings, TaskName.INDEX_STORE, StoreRequest(snapshot=snapshot), seconds)
         reply = StoreReply.of_record(told)

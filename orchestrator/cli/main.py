@@ -29,6 +29,7 @@ from orchestrator.cli import (
     keys,
     mcp,
     pools,
+    reconcile,
     records,
     refresh,
     search,
@@ -164,6 +165,7 @@ app.add_typer(dead_letters.dead, rich_help_panel="Jobs")
 app.add_typer(watch.watch, rich_help_panel="Questions")
 app.add_typer(cache.cache, rich_help_panel="Stack")
 app.add_typer(keys.keys, rich_help_panel="Stack")
+store.store.command()(reconcile.reconcile)
 app.add_typer(store.store, rich_help_panel="Stack")
 app.add_typer(webhooks.webhooks, rich_help_panel="Jobs")
 

@@ -25,9 +25,10 @@ from shared.connections.heartbeat import BEAT_S, SilentWorker, WorkerBeat
 from shared.contract import POOL_QUEUES, Queue, TaskName
 from shared.errors import RamifyError
 from shared.jobs.codec import text
+from shared.jobs.corpus_written import CorpusWritten, older_one, seconds_of
 from shared.jobs.damaged import DamagedJobs
 from shared.jobs.dead_letters import DeadLetterStore
-from shared.jobs.keys import AdmissionKeys
+from shared.jobs.keys import INGEST_ROOTS, AdmissionKeys
 from shared.models import Lane
 from shared.providers.gates.gate import NAMES, time_of_day
 from shared.providers.gates.state import GateState, providers, read_gates
@@ -252,7 +253,20 @@ def _store(settings: Settings) -> Check:
     except NoReplyError:
         detail = f"the search worker did not answer within {_STORE_S:.0f} s"
         return failed("store", detail, "it may be busy; else see logs/search.log")
-    return read_store_info(answer if isinstance(answer, dict) else {})
+    answer = answer if isinstance(answer, dict) else {}
+    return _as_old_as_the_jobs(settings, answer) or read_store_info(answer)
+
+
+def _as_old_as_the_jobs(settings: Settings, answer: Mapping[str, Any]) -> Check | None:
+    """What is wrong where store and Redis are of different backups; None where nothing tells so."""
+    written = seconds_of(int((answer.get("collection") or {}).get("index_version", 0)))
+    with quick_client(settings) as client:
+        known = seconds_of(CorpusWritten(client, settings).known())
+        said = older_one(written, known)
+        if not said or (known < written and client.hlen(INGEST_ROOTS)):  # an ingest is under way
+            return None
+    fix = "`ramify store reconcile` says what to do"
+    return failed("store", said, fix) if written < known else unknown("store", said, fix)
 
 
 def read_store_info(answer: dict[str, Any]) -> Check:

@@ -89,7 +89,8 @@ class StandingRunner:
         for tenant in self._stale.tenants_with_late():
             if any(job_id not in under_way for job_id in self._stale.late(tenant)):
                 name = TaskName.INDEX_CHECK
-                self._app.send_task(name.value, ({"tenant": tenant},), queue=name.queue.value, expires=_EXPIRES_S)
+                asked = ({"tenant": tenant},)
+                self._app.send_task(name.value, asked, queue=name.queue.value, expires=_EXPIRES_S, ignore_result=True)
 
     def _look(self) -> None:
         found = self._questions.all()

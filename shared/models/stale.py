@@ -32,6 +32,16 @@ class StaleMark(Model):
     rank: int = Field(default=1, ge=1)
 
 
+class StaleCheckRequest(Model):
+    """Hold a tenant's answers against what is stored: those that ended behind a check, or, with `since`, all of them.
+
+    `since`: against documents that were written since then (Unix seconds), or are gone. 0: against all documents.
+    """
+
+    tenant: str
+    since: float | None = None
+
+
 class StaleCheck(Model):
     """What a change of the corpus means for the answers that are kept.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ FORMAT = 1
 
 
 class StoreMeta(Model):
-    """`index_version` counts writes; `tenants` is what is remembered of each."""
+    """`index_version`: of the last write, see `written`; `tenants` is what is remembered of each."""
 
     format: int = FORMAT
     built_with: BuiltWith
@@ -36,8 +37,8 @@ class StoreMeta(Model):
         return given
 
     def written(self) -> StoreMeta:
-        """The same after one more write."""
-        return self.model_copy(update={"index_version": self.index_version + 1})
+        """The same after one more write. Its version is the time in ns, so that a restored store repeats none."""
+        return self.model_copy(update={"index_version": max(self.index_version + 1, time.time_ns())})
 
 
 def read_meta(folder: Path) -> StoreMeta:

@@ -6,7 +6,8 @@ from functools import cache
 from threading import Lock
 from typing import Any
 
-from shared.contract import TaskName
+from shared.contract import TaskName, read_request
+from shared.models.stale import StaleCheckRequest
 from shared.tasks.task_run import fail_job, remote
 from shared.tenants import tenant_name
 from workers.app import app, registry
@@ -45,10 +46,13 @@ def _new_staleness() -> StalenessCheck:
 _tasks = ItemTasks(app, registry.settings.chunking, indexer_of, staleness)
 
 
-@remote(app, TaskName.INDEX_CHECK)
-def index_check(raw: dict[str, Any]) -> None:
-    """Hold a tenant's answers that were under way when documents changed against these."""
-    staleness().run_late(tenant_name(str(raw.get("tenant"))))
+@remote(app, TaskName.INDEX_CHECK, ignore_result=False)
+def index_check(raw: dict[str, Any]) -> str:
+    """A StaleCheck, for a StaleCheckRequest."""
+    request = read_request(StaleCheckRequest, raw)
+    tenant, check = tenant_name(request.tenant), staleness()
+    found = check.run_late(tenant) if request.since is None else check.run(tenant, (), request.since)
+    return found.model_dump_json()
 
 
 index_documents = registry(TaskName.INDEX_DOCUMENTS, _tasks.failed, _tasks.about_document)(_tasks.documents)

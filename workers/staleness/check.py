@@ -18,6 +18,7 @@ from qdrant_client import models
 
 from shared.errors import RamifyError
 from shared.jobs import JobStore
+from shared.jobs.corpus_written import CorpusWritten
 from shared.jobs.keys import StandingKeys
 from shared.jobs.stale import StaleAnswers
 from shared.models import DocumentOutcome
@@ -77,6 +78,7 @@ class StalenessCheck:
         self._resources, self._jobs, self._settings = resources, jobs, resources.settings
         self._answers = StaleAnswers(jobs.client, self._settings, jobs.clock)
         self._bases = AnswerBases(jobs.client, self._settings)
+        self._written = CorpusWritten(jobs.client, self._settings)
         self._preview = AnswerPreviews(resources, jobs)
         self._lock = Lock()
 
@@ -86,6 +88,8 @@ class StalenessCheck:
         `since`: and against those that were written since then (Unix seconds), and those that answers rest on and that
         are gone.
         """
+        if (info := self._resources.store(tenant).info()) is not None:
+            self._written.note(info.index_version)
         if not self._settings.staleness.enabled:
             return StaleCheck()
         changed = changes_of(outcomes)
