@@ -88,6 +88,8 @@ def score_parts(hit: Hit) -> dict[str, float | str]:
     """What the score of a hit was made of, if it is a reranker's: its raw score, and the parts of that it names."""
     if hit.parts.get("rerank") != hit.score:
         return {}
-    named = {name: value for name, value in hit.parts.items() if name.startswith(LEXICAL_PART)}
-    raw = {"raw": hit.parts["rerank_raw"]} if "rerank_raw" in hit.parts else {}
-    return {**raw, **{name.removeprefix(LEXICAL_PART): value for name, value in named.items()}}
+    found: dict[str, float | str] = {"raw": hit.parts["rerank_raw"]} if "rerank_raw" in hit.parts else {}
+    for name, value in hit.parts.items():
+        if name.startswith(LEXICAL_PART):
+            found[name[len(LEXICAL_PART) :]] = value
+    return found

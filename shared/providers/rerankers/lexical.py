@@ -59,7 +59,10 @@ class LexicalParts(NamedTuple):
 
     def named(self) -> dict[str, float]:
         """As `Hit.parts` has them."""
-        return {f"{LEXICAL_PART}{name}": value for name, value in self._asdict().items()}
+        return dict(zip(_NAMED, self, strict=True))
+
+
+_NAMED = tuple(f"{LEXICAL_PART}{name}" for name in LexicalParts._fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +105,8 @@ def lexical_parts(query: str, hits: Sequence[Hit]) -> list[LexicalParts]:
         found.append(LexicalParts(fused, words, lead, _share(pairs, neighbours), named))
     if asked:
         mentioned = _mentioned(documents, [parts.score for parts in found])
-        found = [p._replace(title=max(p.title, mention)) for p, mention in zip(found, mentioned, strict=True)]
+        both = zip(found, mentioned, strict=True)
+        found = [p._replace(title=mention) if mention > p.title else p for p, mention in both]
     return found
 
 

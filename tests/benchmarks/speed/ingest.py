@@ -42,17 +42,17 @@ def _median(found: list[dict[str, float]], part: str) -> float:
 
 
 def _run(rig: RamifyRig, folder: Path) -> dict[str, float]:
-    chunks, before = _chunks(rig), processes.cpu_seconds(rig.processes)
+    chunks, before = stored_chunks(rig), processes.cpu_seconds(rig.processes)
     begun = time.perf_counter()
     last = list(rig.client.ingest((folder,)))[-1]
     wall_s = time.perf_counter() - begun
     spent = (processes.cpu_seconds(rig.processes) - before).total()
-    made = _chunks(rig) - chunks
+    made = stored_chunks(rig) - chunks
     assert made > 0, last
     return {"chunks": made, "chunks/s": made / wall_s, "cpu ms a chunk": 1000 * spent / made}
 
 
-def _chunks(rig: RamifyRig) -> int:
+def stored_chunks(rig: RamifyRig) -> int:
     """Of all documents, as the search pool says."""
     name = TaskName.SEARCH_INFO
     with make_app(rig.settings) as app:

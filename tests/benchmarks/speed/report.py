@@ -50,7 +50,7 @@ def _graph(found: Mapping[str, Any]) -> str:
     rows, used = [], []
     for shape in found["shapes"]:
         ours, bare, work = shape["ramify"], shape["bare"], shape["in process"]
-        split = ", ".join(f"{name} {ms:.0f}" for name, ms in ours["cpu_ms"].items() if name != "all" and ms >= 1)
+        split = _split(ours["cpu_ms"])
         cpu = [one["cpu_ms"]["all"] for one in (ours, bare, work)]
         rate = [one["jobs_per_s"] for one in (ours, bare, work)]
         rows.append([shape["leaves"], *cpu, shape["ratios"]["cpu / (bare + in process)"], *rate, split])
@@ -91,6 +91,19 @@ def _ingest(found: Mapping[str, Any]) -> str:
     return "\n\n".join([f"## Ingest, {found['files']} files of each kind", table(["kind", *_INGESTED], rows)])
 
 
+def _growth(found: Mapping[str, Any]) -> str:
+    rows = [
+        [row["axis"], row["at"], row["cpu_ms"]["all"], row["jobs/s"], row.get("alone_s", ""), _split(row["cpu_ms"])]
+        for row in found["rows"]
+    ]
+    head = ["", "at", "CPU ms a job", "jobs/s", "one alone, s", "CPU by process"]
+    return "\n\n".join([f"## What a job of {found['leaves']} leaves costs as something grows", table(head, rows)])
+
+
+def _split(cpu_ms: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {ms:.0f}" for name, ms in cpu_ms.items() if name != "all" and ms >= 1)
+
+
 def _soak(found: Mapping[str, Any]) -> str:
     rows = [[*(row[part] for part in _SOAKED), *row["mb"].values()] for row in found["rows"]]
     grown = ", ".join(f"{name} {size:+}" for name, size in found["grown MB"].items())
@@ -103,4 +116,4 @@ def _soak(found: Mapping[str, Any]) -> str:
 
 _SOAKED = ["jobs", "jobs/s", "redis kB", "keys", "channels", "connections"]
 _INGESTED = ["chunks", "chunks/s", "cpu ms a chunk"]
-SECTIONS = {"graph": _graph, "enqueue": _enqueue, "ingest": _ingest, "soak": _soak}
+SECTIONS = {"graph": _graph, "enqueue": _enqueue, "ingest": _ingest, "growth": _growth, "soak": _soak}
