@@ -11,6 +11,7 @@ async function renew() {
   try {
     const found = await fragment(location.href);
     const fresh = found.getElementById("batch");
+    offline(!fresh);
     if (fresh) {
       const focused = document.activeElement?.getAttribute("href");
       document.getElementById("main").replaceChildren(...[...found.body.childNodes].map((node) => document.importNode(node, true)));
@@ -26,7 +27,7 @@ if (head.dataset.open === "1") {
   const source = new EventSource(`/v1/batches/${encodeURIComponent(head.dataset.batch)}/events`);
   source.addEventListener("accounts", renew);
   source.addEventListener("end", () => { source.close(); renew(); });
-  const look = () => renew().then(() => offline(false), () => offline(true));
+  const look = () => renew().catch(() => offline(true));
   source.onopen = () => offline(false);
   source.onerror = async () => {
     await look();

@@ -182,7 +182,7 @@ async function answer() {
 
 async function refresh() {
   const response = await fetch(`${location.pathname}/state`, { credentials: "same-origin" });
-  if (!response.ok) return null;
+  if (!response.ok) { offline(response.status === 503); return null; }
   offline(false);
   const now = await response.json();
   document.getElementById("m-calls").textContent = now.calls.toLocaleString("en");
