@@ -196,7 +196,7 @@ class StalenessCheck:
         """Add what the leaves of these answers would find otherwise now."""
         own = {basis.job_id: basis for basis in bases}
         leaves = [
-            OwnLeaf(basis.job_id, leaf, always or touched.had_moved(basis, leaf))
+            OwnLeaf(basis.job_id, leaf, always or leaf.close or touched.had_moved(basis, leaf))
             for basis in bases
             for leaf in basis.leaves
             if not leaf.listed

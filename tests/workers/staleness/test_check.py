@@ -17,7 +17,7 @@ from tests.fakes.kept_answers import KeptAnswers
 from workers.question_search import Search
 from workers.search.leaf import LeafQuery
 from workers.staleness import entering
-from workers.staleness.basis import KeptChunk, LeafBasis
+from workers.staleness.basis import KeptChunk, LeafBasis, is_close
 from workers.staleness.entering import Moved, NewChunks, moved_in
 
 PUMP = "# Pump P-100\n\nThe pump P-100 delivers 40 litres a minute.\n"
@@ -200,19 +200,38 @@ def test_what_there_was_no_time_for_is_checked_later_and_keeps_its_marks_until_t
     kept.close()
 
 
-def test_the_answer_of_a_standing_question_is_searched_again_whatever_is_new(
-    kept: KeptAnswers, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    standing, other = (kept.ask(f"How much does the pump P-100 deliver, {n}?") for n in range(2))
-    kept.jobs.client.hset(StandingKeys.states, "sq_1", StandingState(answer=standing).model_dump_json())
-    searched = list[str]()
-    real = entering.leaf_search
+@pytest.fixture
+def searched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What leaves have asked that were searched again."""
+    found, real = list[str](), entering.leaf_search
 
     def noted(*given: Any) -> Search:
         search = real(*given)
-        return lambda query: (searched.append(query.text), search(query))[1]
+        return lambda query: (found.append(query.text), search(query))[1]
 
     monkeypatch.setattr(entering, "leaf_search", noted)
+    return found
+
+
+def test_the_answer_of_a_standing_question_is_searched_again_whatever_is_new(
+    kept: KeptAnswers, searched: list[str]
+) -> None:
+    standing, other = (kept.ask(f"How much does the pump P-100 deliver, {n}?") for n in range(2))
+    kept.jobs.client.hset(StandingKeys.states, "sq_1", StandingState(answer=standing).model_dump_json())
     kept.put(cats="# Cats\n\nCats sleep all day.\n")
     assert searched == ["How much does the pump P-100 deliver, 0?"]
     assert (kept.stale_by(standing), kept.stale_by(other)) == ({}, {})
+
+
+def test_a_leaf_whose_first_passages_are_close_is_searched_again_whatever_is_new(
+    kept: KeptAnswers, searched: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert [is_close(0.5, other) for other in (0.5, 0.4996, 0.49)] == [False, True, False]
+    kept.ask("How does the pump P-100 take cooling water from the river?")
+    kept.put(cats="# Cats\n\nCats sleep all day.\n")
+    assert searched == []
+    monkeypatch.setattr("workers.staleness.basis.is_close", lambda *_: True)
+    again = kept.ask("How does the pump P-100 take cooling water from the river, again?")
+    kept.put(dogs="# Dogs\n\nDogs bark.\n")
+    assert searched == ["How does the pump P-100 take cooling water from the river, again?"]
+    assert kept.stale_by(again) == {}
