@@ -10,7 +10,7 @@ import json
 import logging
 import time
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from celery.worker import consumer
@@ -26,6 +26,8 @@ from shared.tasks.redis_transport import Channel, SentinelChannel
 
 #: Seconds before a worker connects again to a Redis that has refused a command.
 _PAUSE_S = 1.0
+#: Seconds between two tries to reach a broker that is away, at most.
+_RECONNECT_S = 5.0
 #: Seconds that events of tasks are collected for before they are published, if there are not 24 of them before.
 _EVENTS_S = 0.5
 _BLUEPRINT: Any = consumer.Consumer.Blueprint
@@ -59,6 +61,12 @@ class QuarantiningConsumer(consumer.Consumer):
         self._flush_due = False
         celery: Any = super()
         celery._flush_events()  # noqa: SLF001 - of the same object
+
+    def ensure_connected(self, conn: Any) -> Any:
+        """Celery waits for two seconds more after each try to connect, and in the end for half a minute."""
+        conn.ensure_connection = partial(conn.ensure_connection, interval_max=_RECONNECT_S)
+        celery: Any = super()
+        return celery.ensure_connected(conn)
 
     def on_connection_error_after_connected(self, exc: Exception) -> None:
         """A Redis that answers with an error would be asked again at once, many times a second."""

@@ -86,7 +86,7 @@ class RabbitServer:
             self.process = subprocess.Popen(
                 [str(self.binary)], env=self.env, cwd=self.folder, stdout=out, stderr=out, start_new_session=True
             )
-        until(self.answers, 180, f"RabbitMQ answers; see {self.folder / 'log'}")
+        until(self.answers, 180, f"RabbitMQ answers; see {self.folder / 'log'}", every_s=0.2)
         if not self._told:  # the file of settings has no quotes, and a "#" begins a comment in it
             self.ctl("change_password", USER, PASSWORD)
             self._told = True
@@ -96,7 +96,7 @@ class RabbitServer:
         """Whether it speaks AMQP: it listens a moment before."""
         assert self.process
         assert self.process.poll() is None, (self.folder / "out").read_text(errors="replace")
-        with suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 2) as probe:
+        with suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 10) as probe:
             probe.sendall(b"AMQP\x00\x00\x09\x01")
             return bool(probe.recv(1))
         return False
@@ -129,7 +129,11 @@ class RabbitServer:
         return {name: value for name, value in found.items() if "pidbox" not in name}
 
     def __enter__(self) -> Self:
-        return self.start()
+        try:
+            return self.start()
+        except BaseException:
+            self.__exit__()
+            raise
 
     def __exit__(self, *_: object) -> None:
         self.kill()
