@@ -58,6 +58,7 @@ class StoreCollector(Collector):
         yield _gauge("redis_up", "1 while the Redis of the job store answers", {(): float(snapshot.up)})
         yield _gauge("scrape_duration_seconds", "Time that reading the job store took", {(): snapshot.seconds})
         if snapshot.up:
+            yield _gauge("broker_up", "1 while the broker tells its queues", {(): float(bool(snapshot.queued))})
             yield from _lanes(snapshot, self._settings)
             yield from _pools(snapshot, self._settings)
             yield from _ended(snapshot.jobs)

@@ -161,6 +161,7 @@ def require_broker(app: Celery, settings: Settings) -> None:
     if not settings.broker.rabbitmq:
         return
     with reached(settings), app.connection_for_write() as connection:
+        connection.ensure_connection(max_retries=1, interval_start=0)
         channel: Any
         with connection.channel() as channel:
             for queue in app.amqp.queues.values():
@@ -177,7 +178,7 @@ def queue_lengths(
     """
     lengths, unserved = {}, unknown if settings.broker.rabbitmq else 0
     with reached(settings), app.connection_for_read() as connection:  # one from the pool may have outlived an outage
-        connection.connect()
+        connection.ensure_connection(max_retries=1, interval_start=0)
         for name in (one for queue in queues for one in names_of(settings, queue)):
             try:
                 channel: Any

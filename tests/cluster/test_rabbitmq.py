@@ -16,11 +16,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import yaml
 
 from orchestrator.local import doctor
 from orchestrator.local.stack import Stack
 from shared.errors import NotRunningError
 from shared.settings import Settings, load_settings
+from shared.tasks import health
 from tests.faults.harness.answers import undisturbed
 from tests.faults.harness.load import asks
 from tests.faults.harness.report import show, verdict
@@ -120,6 +122,23 @@ def test_queues_are_quorum_queues_of_each_lane_and_the_doctor_knows_them(over: O
     assert found["pools"].ok, found["pools"]
     assert found["store"].ok, found["store"]
     assert found["queues"].detail == "nothing waits"
+
+
+def test_health_checks_tell_a_worker_and_a_broker_that_are_well(over: Over, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = over.rig.client.settings
+    monkeypatch.setenv("RAMIFY_REDIS__URL", settings.redis.url.get_secret_value())
+    monkeypatch.setenv("RAMIFY_BROKER__URL", settings.broker.url.get_secret_value())
+    assert health.main("merge") == 0
+    monkeypatch.setenv("RAMIFY_BROKER__URL", over.rabbit.url(port=1))
+    assert (health.main("merge"), health.main("merge", live=True)) == (1, 0), "one that is away is waited for"
+    monkeypatch.setenv("RAMIFY_BROKER__URL", over.rabbit.url(password="wrong"))
+    assert health.main("merge", live=True) == 1, "nothing changes until somebody does"
+    compose = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))
+    _, *probe = compose["services"]["rabbitmq"]["healthcheck"]["test"]
+    for port, well in ((over.rabbit.port, True), (1, False)):
+        command = [part.replace("/5672", f"/{port}") for part in probe]
+        done = subprocess.run(command, timeout=10, capture_output=True, check=False)
+        assert (done.returncode == 0) is well
 
 
 def test_a_job_that_is_sent_while_the_broker_is_away_waits_for_it(over: Over) -> None:

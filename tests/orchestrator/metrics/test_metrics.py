@@ -27,6 +27,7 @@ from shared.models import Cost, JobRequest, Lane
 from shared.models.degraded import Degradation
 from shared.process_counts import ProcessCounts, counts
 from shared.settings import Settings, load_settings
+from shared.settings.broker import BrokerSettings
 from shared.tasks.app import _CountsAdder, outcome_of_run
 from shared.tasks.app import make_app as make_celery
 from tests.fakes.walked_jobs import WalkedJob
@@ -204,6 +205,14 @@ def test_given_no_redis_when_scraped_then_that_is_what_is_told(settings: Setting
         found = values(read_text(http.get("/metrics").text))
     assert value(found, "ramify_redis_up") == 0
     assert not [name for name, _ in found if name.startswith("ramify_jobs")]
+
+
+def test_given_no_rabbitmq_when_scraped_then_that_is_told_beside_the_jobs(client: redis.Redis, settings: Settings):
+    over = settings.model_copy(update={"broker": BrokerSettings(url="amqp://127.0.0.1:1")})
+    with TestClient(make_app(over), "http://localhost") as http:
+        found = values(read_text(http.get("/metrics").text))
+    assert (value(found, "ramify_redis_up"), value(found, "ramify_broker_up")) == (1, 0)
+    assert [name for name, _ in found if name.startswith("ramify_jobs")]
 
 
 def test_given_a_redis_that_does_not_answer_when_scraped_then_it_ends_in_time(settings: Settings):
