@@ -51,8 +51,8 @@ def _whole(language: str, text: str, depth: int) -> str | None:
 
 
 def _value(language: str, name: str, text: str, depth: int) -> str:
-    """A state has its word; another value may be a sentence."""
-    if name == "state" and (word := catalogue(language).get(f"state.{text}")):
+    """A code has its word, in the section of that name; another value may be a sentence."""
+    if word := catalogue(language).get(f"{name}.{text}"):
         return word
     return _known(language, text, depth + 1) or text
 

@@ -36,6 +36,7 @@ _JOINED = re.compile(r'"\s*\n\s*f?"')
             "用时 1 s 后以 失败 结束：2 个叶子都没有回答；第一个说：no。没有检索任何内容。",
         ),
         ("What nobody has foreseen stays: 1.5 of it.", "What nobody has foreseen stays: 1.5 of it."),
+        ("The cause is the corpus: a.md changed.", "原因是文档库：a.md changed。"),
         ("Unforeseen. It is tried again as a7.", "Unforeseen. 已作为 a7 重试。"),
     ],
 )  # fmt: skip

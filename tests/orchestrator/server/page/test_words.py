@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.records.causes import Cause
 from orchestrator.server.page import words as catalogue_room
 from orchestrator.server.page.words import LANGUAGES, Words, asked_language, catalogue
+from shared.grounding.checks import CHECKS
 from shared.jobs.states import Outcome, State
 from shared.models import Facet, Lane, LeafStatus
 from shared.models.batch import LineKind
@@ -48,6 +50,8 @@ def test_scripts_say_nothing_that_lacks() -> None:
     [
         ("state", [*State, *Outcome, *LineKind]), ("leaf", list(LeafStatus)), ("facet", list(Facet)),
         ("lane", list(Lane)),
+        ("cause", list(Cause)),
+        ("held", [kind for kind, _ in CHECKS]),
         ("verdict", list(AnswerVerdict)), ("degraded", list(Degradation)), ("stale", list(StaleReason)),
     ],
 )  # fmt: skip
