@@ -60,11 +60,11 @@ def rig(folder: Path, copies: int) -> Iterator[RamifyRig]:
 
 def figures(rig: RamifyRig, copies: int) -> dict[str, Any]:
     """Of as many jobs as perfect scaling does in 15 s."""
-    rig.run(_asked(WARM, ("warm", copies)))
+    rig.run(_asked(WARM, ("warm", copies)), degraded=True)
     perfect = copies / MODEL_S
     jobs = max(20, round(15 * perfect))
     before, redis_before = Look.now(rig.redis), _redis_cpu(rig.redis)
-    done = rig.run(_asked(jobs, copies))
+    done = rig.run(_asked(jobs, copies), degraded=True)  # a reply of the fake model may not be usable
     redis_ms = 1000 * (_redis_cpu(rig.redis) - redis_before) / jobs
     busiest, seconds = done.cpu.most_common(1)[0]
     return {
