@@ -53,6 +53,9 @@ class StandIn:
     def answer(self, method: str, name: str, rest: str, body: Any) -> Any:
         """The `result` of a call. Raises: KeyError for one that is not known here, ValueError as the client does."""
         with self._lock:
+            if name == "aliases":
+                actions = models.ChangeAliasesOperation.model_validate(body).actions
+                return self._client.update_collection_aliases(actions)
             if rest in {"", "/exists", "/index"}:
                 return self._collection(method + rest, name, body)
             if method == "POST" and (rest == "/points" or rest.endswith(_READS)):

@@ -1,0 +1,42 @@
+"""Who makes the collection: index workers of several hosts meet at the first document of all."""
+
+from __future__ import annotations
+
+import uuid
+from threading import Thread
+from typing import Any
+
+import pytest
+from qdrant_client import QdrantClient
+
+from shared.models import Chunk
+from shared.store.chunk_store import ChunkStore
+from shared.store.server import ServerStore
+from workers.index.encoding import CollectionEncoders, KeywordEncoders
+
+CHUNK = Chunk(chunk_id=str(uuid.uuid4()), doc_id="d", ordinal=0, title="d", text="a queue", path="d.md")
+
+
+def test_given_two_hosts_that_make_the_collection_at_once_then_the_second_waits_for_the_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    client, found = QdrantClient(":memory:"), list[KeywordEncoders]()
+    first, second = (CollectionEncoders(_store(client), None, trigrams=True) for _ in range(2))
+    other = Thread(target=lambda: found.append(second.ensure([CHUNK])))
+    named = client.update_collection_aliases
+
+    def slowly(*args: Any, **options: Any) -> Any:
+        """The collection is there, and has no name yet."""
+        other.start()
+        other.join(0.5)
+        return named(*args, **options)
+
+    monkeypatch.setattr(client, "update_collection_aliases", slowly)
+    found.append(first.ensure([CHUNK]))
+    other.join(10)
+    assert len(found) == 2
+    assert found[0].sparse.name == found[1].sparse.name
+
+
+def _store(client: QdrantClient) -> ChunkStore:
+    return ChunkStore(ServerStore(client, "c", indexed=False), "default")
