@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -18,6 +19,7 @@ from typing import Self
 import psutil
 import pytest
 
+from orchestrator.local.child_process import importable, launcher
 from tests.support.waiting import until
 
 _CLONE_NEWNET = 0x40000000
@@ -84,7 +86,10 @@ class Host:
             self.hostname,
             str(self.disk),
         ]
-        self._outer = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self._outer = subprocess.Popen(
+            [*launcher(signal.SIGKILL), *command], env={**os.environ, **importable()},
+            stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
         until(lambda: self._outer.poll() is not None or self._first(), 10, f"{self.name} boots")
         until(lambda: self._outer.poll() is not None or self.path("booted").exists(), 10, f"{self.name} boots")
         if self._outer.poll() is not None:
@@ -181,6 +186,14 @@ class Host:
             process.wait(10)
 
 
+def _forget_dead() -> None:
+    """Delete the namespaces of runs that were killed."""
+    listed = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=False).stdout
+    for name, run in re.findall(r"^(ramify(\d+)\S*)", listed, re.MULTILINE):
+        if not psutil.pid_exists(int(run)):
+            subprocess.run(["ip", "netns", "del", name], capture_output=True, check=False)
+
+
 class Lan:
     """`with Lan(folder) as lan:` then `lan.host(...)`. Skips the test where this machine or user cannot have it."""
 
@@ -191,6 +204,7 @@ class Lan:
         if os.geteuid() or not all(map(shutil.which, ("ip", "unshare", "nsenter"))):
             pytest.skip("hosts in namespaces need root, ip, unshare and nsenter")
         self.disk.mkdir()
+        _forget_dead()
         try:
             _ip("netns", "add", self.switch)
             _ip("-n", self.switch, "link", "add", "br0", "type", "bridge", "forward_delay", "0")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import sys
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ import redis
 from orchestrator.client import Ramify
 from shared.connections.heartbeat import WorkerBeat, ages, workers
 from shared.settings import Settings, load_settings
+from shared.tasks.app import make_app
 from tests.cluster.lan import Host, Lan
 from tests.support.redis_server import redis_binary
 from tests.support.waiting import last, until
@@ -29,7 +29,6 @@ POOLS = {
 }
 _CELERY = (sys.executable, "-P", "-m", "shared.tasks.celery_command")
 _PASSWORD = "geheim/1"
-_RECEIVED = re.compile(r"Task (?P<task>[\w.]+)\[")
 
 
 @dataclass
@@ -55,8 +54,11 @@ class Machines:
         return [beat for beat in workers(self.redis) if late.get(beat.worker, 60.0) < 6.0]
 
     def received(self, host: Host) -> int:
-        """How many messages the pools of a host have taken."""
-        return sum(len(_RECEIVED.findall(log.read_text(errors="replace"))) for log in host.path("").glob("*.log"))
+        """How many tasks the pools of hosts of this name have begun."""
+        node = f"celery@{host.hostname}"
+        with make_app(self.settings) as app, app.connection_for_write() as broker:
+            told = app.control.broadcast("stats", reply=True, timeout=3.0, destination=[node], connection=broker) or []
+        return sum(sum(reply[node]["total"].values()) for reply in told)
 
     def logs(self) -> str:
         return "\n".join(host.log() for host in (*self.hosts, self.services))
@@ -90,7 +92,7 @@ def machines(folder: Path) -> Iterator[Machines]:
         services = lan.host("services")
         _redis(services)
         _store(services)
-        hosts = [lan.host("one", "node"), lan.host("two", "node"), lan.host("three")]
+        hosts = [lan.host("one", "node"), lan.host("two"), lan.host("three", "node")]
         for host in hosts:
             for name, pool in POOLS.items():
                 host.start(name, [*_CELERY, *pool, "-l", "INFO"], environment(services, host))

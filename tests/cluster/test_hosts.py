@@ -137,7 +137,8 @@ def test_jobs_are_done_once_and_alike_though_a_host_is_cut_off_and_comes_back(
         [(job_id, calm[str(one["question"])]) for job_id, one in zip(batch.job_ids, asked, strict=True)],
     )
     assert last(lambda: {beat.worker for beat in cluster.beats()} == before, 60, 0.2), cluster.logs()
-    _takes_work(cluster)
+    for name in {"two", cut.who} & {one.name for one in cluster.hosts}:
+        _takes_work(cluster, next(one for one in cluster.hosts if one.name == name))
 
 
 def _accounts(cluster: Machines, batch_id: str, jobs: list[tuple[str, Essence]]) -> None:
@@ -153,13 +154,13 @@ def _accounts(cluster: Machines, batch_id: str, jobs: list[tuple[str, Essence]])
     assert keys_without_end(cluster.redis) == []
 
 
-def _takes_work(cluster: Machines) -> None:
-    """Every host does: one that is connected and deaf would not show in what the others do."""
-    before = {host.name: cluster.received(host) for host in cluster.hosts}
+def _takes_work(cluster: Machines, host: Host) -> None:
+    """One that is connected and deaf would not show in what the others do."""
+    before = last(lambda: cluster.received(host), 60)
 
-    def all_have_taken() -> bool:
+    def has_taken() -> bool:
         cluster.ramify.submit_many([QUESTIONS[0]] * 6)
-        return all(cluster.received(host) > before[host.name] for host in cluster.hosts)
+        return cluster.received(host) > before > 0
 
-    assert last(all_have_taken, 60, 1.0), f"{before}\n{cluster.logs()}"
+    assert last(has_taken, 60, 0.5), f"{before}\n{cluster.logs()}"
     until_quiet(cluster.redis, 60)
