@@ -215,6 +215,9 @@ class TopicWords(Model):
     counts items out of a list, by `ordinals` (from 0), from its end with `from_end`, several by `counts`. `swaps`: the
     last question of something else, the group `new`, maybe in place of the group `old`. `heads`: what a question begins
     with and asks about, the group `old`. `alike`: things of one kind, one of which takes another one's place.
+    `swaps_alike`: the last question of a thing of one kind with one that it names; `prepositions` and `joints` end what
+    stands behind a preposition, `opposites`: one that takes the other's place ("before her" for "after Ada").
+    `agents` stand before verbs. `afterwards`: asks what happened then.
     """
 
     function: tuple[str, ...] = ()
@@ -228,6 +231,12 @@ class TopicWords(Model):
     counts: dict[str, int] = Field(default={})
     from_end: tuple[str, ...] = ()
     swaps: tuple[str, ...] = ()
+    swaps_alike: tuple[str, ...] = ()
+    prepositions: tuple[str, ...] = ()
+    joints: tuple[str, ...] = ()
+    agents: tuple[str, ...] = ()
+    opposites: dict[str, str] = Field(default={})
+    afterwards: tuple[str, ...] = ()
     heads: tuple[str, ...] = ()
     alike: tuple[str, ...] = ()
 
