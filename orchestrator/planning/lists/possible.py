@@ -52,7 +52,8 @@ def names_list(question: str, values: Values, scan: Scan, *, whole: bool = False
         return False
     if not (_says_more(scan) or (compiled("<head_counted>").search(text) and scan.found.kinds and not scan.unread)):
         return False
-    if scan.by and not scan.unread and (scan.found.kinds or scan.found.paths):  # "the most expensive film"
+    some = scan.by or (scan.order and scan.limit)
+    if some and not scan.unread and (scan.found.kinds or scan.found.paths):  # "the most expensive film"
         return True
     heads = _Heads(values)
     if compiled("<head_done>").search(text):

@@ -36,7 +36,7 @@ from orchestrator.planning.lists.markers import (
 )
 from orchestrator.planning.lists.runs import named as named_runs
 from orchestrator.planning.lists.runs import told
-from orchestrator.planning.lists.superlatives import take_superlatives
+from orchestrator.planning.lists.superlatives import single, take_superlatives
 from orchestrator.planning.lists.understood import dated, parts_of, understood
 from orchestrator.planning.lists.words import (
     FIELD_NOUN,
@@ -50,7 +50,7 @@ from orchestrator.planning.lists.words import (
     unique,
 )
 from shared.language import reader_sentence
-from shared.language.text import plain, value_key
+from shared.language.text import has_cjk, plain, value_key
 from shared.models import Filters
 from shared.models.base import Model
 from shared.models.code import CodeScan
@@ -106,11 +106,7 @@ def read_question(question: str, filters: Filters, values: Values, today: date) 
         take_lacking(sentence, named)
     kinds, tags = (Names(()), Names(())) if code else (kind_names(values.kinds), Names(values.tags))
     nouns = Nouns(kinds, folder_names(values.folders), tags)
-    if code is None:
-        take_superlatives(sentence, known, nouns, named)
-    counting = compiled("<counting>").search(sentence.text) is not None
-    if not (counting or code or named.by):
-        take_order(sentence, named)
+    counting = _is_counting(sentence) if code else _take_order(sentence, known, nouns, named)
     _take_values(sentence, named, values, nouns, None if code else known)
     if compiled(_EITHER_OF_TWO).search(sentence.text) or _joins_kinds(sentence.text, kinds):
         return Reading(warnings=(told("list_either", (question.strip(),), question),))
@@ -172,6 +168,23 @@ def _take_times(sentence: Sentence, named: NamedValues, question: str, known: Kn
     if assumed or any(span.vague for span in days):
         named.warnings.append(told("list_time_read", [dated(span) for span in map(_as_filters, days)], question))
     return ""
+
+
+def _is_counting(sentence: Sentence) -> bool:
+    return compiled("<counting>").search(sentence.text) is not None
+
+
+def _take_order(sentence: Sentence, known: KnownFields, nouns: Nouns, named: NamedValues) -> bool:
+    """Take the order out, and how many of it are asked for; whether the number of documents is asked for instead."""
+    take_superlatives(sentence, known, nouns, named)
+    counting, asked = _is_counting(sentence), sentence.text
+    if counting or named.by:
+        return counting
+    take_order(sentence, named)
+    whole = compiled("<newest_first>|<oldest_first>").search(asked) or has_cjk(asked)
+    if named.order and not named.limit and not whole:
+        named.limit = single(sentence.text, nouns)  # "the latest letter"
+    return False
 
 
 def _take_values(

@@ -71,7 +71,7 @@ def take_superlatives(sentence: Sentence, known: KnownFields, nouns: Nouns, name
     elif behind := compiled(_COUNT_BEHIND).match(text, end):
         end, limit = behind.end(), counted_in(behind)
     sentence.take(start, end)
-    limit = limit or _counted_noun(sentence, nouns) or (0 if found.sorts else _single(text, nouns))
+    limit = limit or _counted_noun(sentence, nouns) or (0 if found.sorts else single(text, nouns))
     if limit > MAX_LISTED:
         named.left.append(" ".join(text[start:end].split()))
         return
@@ -89,7 +89,10 @@ def _superlatives(text: str, known: KnownFields) -> Iterator[_Found]:
         for found in compiled(f"<amount_{direction}>").finditer(text):
             if behind := _field_behind(text, found.end(), known):
                 lead = compiled(_LEAD).search(text[: found.start()])
-                yield _Found(lead.start() if lead else found.start(), behind[2], *behind[:2], direction)
+                start = lead.start() if lead else found.start()
+                own = _field_before(text, start, known)  # "enrolled the fewest patients"
+                start = own[2] if own and own[0].first == behind[0].first else start
+                yield _Found(start, behind[2], *behind[:2], direction)
             elif before := _field_before(text, found.start(), known):
                 yield _Found(before[2], found.end(), *before[:2], direction)
         for measured, dimensions in _MEASURED.items():
@@ -159,7 +162,7 @@ def _counted_noun(sentence: Sentence, nouns: Nouns) -> int:
     return 0
 
 
-def _single(text: str, nouns: Nouns) -> int:
+def single(text: str, nouns: Nouns) -> int:
     """1 where one document is asked for: a noun in the singular, or none behind 哪个; else 0."""
     if compiled("<several>").search(text):
         return 0

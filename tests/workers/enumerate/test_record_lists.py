@@ -79,6 +79,16 @@ EXACT: list[tuple[str, Fits]] = [
     ),
     ("既涉外又走简易程序的案件", of("案件", lambda one: {"涉外", "简易程序"} <= {*one.tags})),
     ("哪些案件没走简易程序", of("案件", lambda one: "简易程序" not in one.tags)),
+    ("parts that are not active any more", of("part", lambda one: not one.says("Condition", "active"))),
+    (
+        "documentaries shot in Riga",
+        of("film", lambda one: "documentary" in one.tags and one.says("Location", "Riga")),
+    ),
+    ("哪些案件附有录音证据", of("案件", lambda one: "录音证据" in one.body)),
+    (
+        "袁静仪捐过哪些民国铅印本",
+        of("馆藏", lambda one: one.says("捐赠人", "袁静仪") and one.says("版本", "民国铅印本")),
+    ),
     ("正在修复的馆藏有哪些", of("馆藏", lambda one: one.says("借阅状态", "修复中"))),
 ]
 

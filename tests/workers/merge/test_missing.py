@@ -76,6 +76,11 @@ def test_given_an_attribute_that_no_passage_has_then_that_is_said_before_the_nea
     ("question", "text"),
     [
         ("How long did the drift of the trackers last?", "Drift of the trackers. Duration: 6 hours."),
+        (
+            "How long are backups kept?",
+            "| key | default | meaning |\n| --- | --- | --- |\n| keep | 28 | days that backups are kept |\n",
+        ),
+        ("备份保留多久？", "| 名称 | 默认值 | 说明 |\n| --- | --- | --- |\n| keep_days | 28 | 备份保留的天数 |\n"),
         ("Why did we choose TimescaleDB?", "We chose TimescaleDB because the fleet team needs joins."),
         ("How much does the radial extractor weigh?", "The radial extractor is of steel. It weighs 86 kg and is new."),
         ("How many millilitres does a medium colony get?", "A weak colony gets 30 ml, a medium colony 40 ml."),
