@@ -18,7 +18,7 @@ _LIKE = tuple(
         r"(?<!\d)\d{4}-\d{2}-\d{2}(?!\d)",
         r"(?<![\d.-])(?:19|20)\d\d(?![\d.-])",
         r"(?<![\w.])v?\d+(?:\.\d+)+(?![\w])",
-        r"`?(?<![\w.-])[a-z]\w*(?:[._]\w+)+`?",
+        r"`?(?<![\w.-])[a-z][a-z0-9]*+(?:[._]++[a-z0-9]++)++`?",
         r"(?<![\w-])[a-z]+-\d+(?![\w-])",
         r"(?<![\w.])\d+(?![\w.])",
     )
@@ -41,6 +41,8 @@ def swapped(before: str, old: str, new: str) -> str:
 
 def of_a_kind(before: str, new: str) -> tuple[str, str] | None:
     """What of the question before is meant to be another one, and that: a year for a year, "on X" for "on Y"."""
+    if len(before) > READ_CHARS:
+        return None
     if found := like(new) or _numbered(before, new):
         pattern, named = found
         old = {match[0] for match in pattern.finditer(before)} - {named}
