@@ -25,11 +25,13 @@ from orchestrator.local import commands
 from orchestrator.local.stack import answering_pools
 from shared.jobs.keys import TotalKeys
 from shared.settings import Settings, load_settings
+from tests.support.kept_keys import put_back, read_kept
 from tests.support.redis_server import RedisServer
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.timeout(600)
 ROOT = Path(__file__).parents[2]
+RELEASES = sorted(path for path in (ROOT / "tests" / "data" / "releases").iterdir() if path.is_dir())
 NOTES = ROOT / "examples" / "notes" / "en" / "queues"
 OLD_TREE = os.environ.get("RAMIFY_TEST_OLD_TREE", "")
 ROUNDS = int(os.environ.get("RAMIFY_TEST_ROUNDS", "1"))
@@ -158,3 +160,24 @@ def test_workers_that_cannot_read_a_version_give_it_to_those_that_can(pools: Poo
             until(lambda: len(load.ids) >= 40 * ROUNDS, 60, "all have been submitted")
         assert ended(client, load.ids) == {"done": len(load.ids)}
         until(lambda: refused(client) > 0, 30, "some messages were refused")
+
+
+@pytest.mark.parametrize("stage", ["queued", "planned", "searched", "reranked", "merged"])
+@pytest.mark.parametrize("recorded", RELEASES, ids=lambda path: path.name)
+def test_a_job_that_a_release_has_left_with_its_messages_is_answered(pools: Pools, recorded: Path, stage: str) -> None:
+    """given keys and queues as that release left them / when pools of this one run / then the job is done."""
+    for name in ORDER:
+        if name not in pools.running:
+            pools.start(name, THIS)
+    pools.ready()
+    with Ramify(pools.settings) as client:
+        if not client.corpus.overview().documents:
+            for _ in client.ingest([NOTES]):
+                pass
+        kept = read_kept(recorded / f"{stage}.json")
+        (job_id,) = (key[8:29] for key in kept if key.endswith(":job"))
+        client.redis.delete(*client.redis.keys(f"ramify:{{{job_id}}}:*"), "ramify:{line}:front")
+        put_back(client.redis, kept, time.time())
+        status = client.wait(job_id, 90)
+        assert (status.state, status.partial, status.degraded) == ("done", False, ())
+        assert "Redis Streams" in client.result(job_id).summary.text

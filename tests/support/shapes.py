@@ -18,15 +18,18 @@ from shared.models.answer import EarlyReply, EarlyRequest
 from shared.models.batch import BatchSource, LineRecord
 from shared.models.request import ChatMessage
 from shared.models.route import Route
-from shared.models.stale import StaleMark
+from shared.models.stale import StaleCheck, StaleCheckRequest, StaleMark
 from shared.store.base import BuiltWith, TenantNote
 from shared.store.meta import StoreMeta
+from shared.store.server_meta import ServerMeta
+from shared.store.snapshot_file import StoreReply, StoreRequest
 
 #: What is asked of pools and what they reply, outside of jobs.
 CALLS: tuple[type[BaseModel], ...] = (
     find.FindRequest, find.FindReply, find.RelatedRequest, find.RelatedReply, find.IntentRequest, find.IntentReply,
     enumeration.ValuesRequest, enumeration.ValuesReply, corpus.DocumentsRequest, corpus.DocumentsReply,
     corpus.PassageRequest, corpus.PassageReply, corpus.RemoveRequest, corpus.RemoveReply, EarlyRequest, EarlyReply,
+    StaleCheckRequest, StaleCheck, StoreRequest, StoreReply,
 )  # fmt: skip
 #: What stands in Redis, and beside the chunks in the store.
 RECORDS: tuple[type[BaseModel], ...] = (
@@ -34,7 +37,7 @@ RECORDS: tuple[type[BaseModel], ...] = (
     models.Answer, KeptHit, StoredChunk, manifest.Manifest, enumeration.Scan, enumeration.RowPage,
     enumeration.ShardReport, enumeration.ListTable, Excerpts, LineRecord, BatchSource, ingest.IngestItem,
     ingest.IngestReport, Seen, StaleMark, standing.StandingQuestion, standing.StandingState, standing.Notice,
-    standing.CitedFact, status.DeadLetter, ChatMessage, ApiKey, StoreMeta, BuiltWith, TenantNote,
+    standing.CitedFact, status.DeadLetter, ChatMessage, ApiKey, StoreMeta, ServerMeta, BuiltWith, TenantNote,
 )  # fmt: skip
 #: Parts of a JSON Schema that say nothing of what may stand there.
 _WORDING = frozenset({"title", "description", "default", "examples"})
