@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,8 @@ __all__ = [
     "check_built_with", "open_stores", "server_client", "to_filter", "to_sparse",
 ]  # fmt: skip
 
+_log = logging.getLogger("ramify.store")
+
 
 def open_stores(settings: Settings, model: Callable[[], str | None] | None = None) -> TenantStores:
     """The tenants' stores of `[store]`: embedded in `data_dir/store/<collection>`, or on a server (not yet asked).
@@ -33,6 +36,8 @@ def open_stores(settings: Settings, model: Callable[[], str | None] | None = Non
         from shared.store.embedded import EmbeddedStore  # noqa: PLC0415 - no engine in a process that uses a server
 
         data_folder.made(settings)
+        if ignored := store.ignored():
+            _log.warning("the embedded store has none of %s: they are for a server", ", ".join(ignored))
         return TenantStores(EmbeddedStore(settings.data_dir / "store" / store.collection))
     from shared.store.server import ServerStore  # noqa: PLC0415
 

@@ -77,6 +77,12 @@ class Generations:
         with server_errors("reading the collection"):
             return self.client.get_collection(name)
 
+    def nodes(self) -> int:
+        """Of the server's cluster; 1: it is alone."""
+        with server_errors("asking for its cluster"):
+            found = self.client.cluster_status()
+        return len(found.peers) if isinstance(found, models.ClusterStatusOneOf1) else 1
+
     def record(self, name: str, **more: object) -> None:
         """Put values into a collection's metadata; an empty one takes its key away."""
         with server_errors("recording how far it is"):

@@ -68,7 +68,15 @@ class ServerSnapshots:
         return one.model_copy(update={"path": str(to), "sha256": write_checksum(to)})
 
     def restore(self, path: Path) -> str:
-        """Make a new collection of a file and let everybody use that; its name. The one before stays until dropped."""
+        """Make a new collection of a file and let everybody use that; its name. The one before stays until dropped.
+
+        Raises: StoreError for a cluster of several nodes, InputError, TransientError.
+        """
+        if (nodes := self._of.nodes()) > 1:
+            raise StoreError(
+                f"this is a cluster of {nodes} nodes, and a snapshot holds the shards of one: restore those of all "
+                "nodes as Qdrant's manual says, and let the alias mean that collection"
+            )
         checksum = stated_checksum(path)
         check_sum(path, checksum)
         before, target = self._of.current(), self._of.next_name()
