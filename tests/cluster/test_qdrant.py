@@ -167,8 +167,9 @@ def test_a_collection_is_migrated_under_searches_writes_and_kills(node: QdrantNo
             time.sleep(seconds)
             command.send_signal(signal.SIGKILL)
             command.communicate()
-        out, err = ramify(settings, "store", "migrate", "--json", RAMIFY_STORE__TIMEOUT_S="2").communicate(timeout=300)
+        out, err = ramify(settings, "store", "migrate", "--json", RAMIFY_STORE__TIMEOUT_S="6").communicate(timeout=300)
         time.sleep(1)
+    assert out, err
     report = json.loads(out)
     assert report["fault"] == "", err
     assert report["switched"], err
@@ -183,7 +184,7 @@ def test_a_collection_is_migrated_under_searches_writes_and_kills(node: QdrantNo
 def test_a_server_that_is_killed_during_a_migration_costs_nothing_but_time(node: QdrantNode) -> None:
     settings = settings_of(node, quantization="scalar", vectors_on_disk=True, hnsw_m=0, hnsw_payload_m=16)
     kept = fill(settings_of(node), CHUNKS // 2)
-    quantized = {"RAMIFY_STORE__QDRANT__QUANTIZATION": "scalar", "RAMIFY_STORE__TIMEOUT_S": "2"}
+    quantized = {"RAMIFY_STORE__QDRANT__QUANTIZATION": "scalar", "RAMIFY_STORE__TIMEOUT_S": "6"}
     command = ramify(settings, "store", "migrate", "--json", "--batch", "64", **quantized)
     for seconds in (6.0, 3.0):
         time.sleep(seconds)
@@ -191,6 +192,7 @@ def test_a_server_that_is_killed_during_a_migration_costs_nothing_but_time(node:
         time.sleep(1)
         node.start()
     out, err = command.communicate(timeout=300)
+    assert out, err
     report = json.loads(out)
     assert report["switched"], (report, err)
     assert {tenant: stored(settings, tenant) for tenant in TENANTS} == kept
