@@ -199,10 +199,13 @@ def _tell(report: MigrationReport, to: str | None) -> None:
     typer.echo(
         f"{report.source} -> {report.target}: {found.copied:,} of {found.chunks:,} chunks{more}; {report.seconds} s"
     )
-    shares = (("keywords", found.keyword_overlap), ("vectors", found.dense_overlap))
-    said = ", ".join(f"{name} {share:.1%}" for name, share in shares if share is not None)
-    if said:
-        typer.echo(f"{found.searches} sampled searches, first hits that are the same: {said}")
+    if found.keyword_overlap is not None:
+        typer.echo(
+            f"{found.searches} sampled searches: keywords find {found.keyword_overlap:.1%} of what they found before"
+        )
+    if found.dense_overlap is not None and found.dense_before is not None:
+        before = f"(before: {found.dense_before:.1%})"
+        typer.echo(f"vectors find {found.dense_overlap:.1%} of what an exact search of {report.source} finds {before}")
     if report.fault:
         streams.fail(report.fault)
     elif to:

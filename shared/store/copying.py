@@ -95,10 +95,10 @@ class Copier:
         here = {str(point.id): point.payload for point in points}
         there = self._payloads_there(start, following)
         unlike = [one for one in {**here, **there} if here.get(one) != there.get(one)]
-        if unlike:
-            now = self._source.of(unlike)
-            self._settle({one: now.get(one) for one in unlike})
-        return len(unlike), following
+        if unlike and (lasting := self._still_unlike(unlike)):
+            self._settle(lasting)
+            return len(lasting), following
+        return 0, following
 
     def embed_missing(self) -> int:
         """Make the dense vectors that writers left out, since theirs are another model's. Returns how many."""
@@ -112,6 +112,11 @@ class Copier:
                 self._embed(points)
             if not start:
                 return made
+
+    def _still_unlike(self, ids: Sequence[str]) -> dict[str, models.PointStruct | None]:
+        """Those of these points that differ when they are looked at again: no writer is between the two any more."""
+        there, here = self._target.of(ids), self._source.of(ids)
+        return {one: here.get(one) for one in ids if _payload(here.get(one)) != _payload(there.get(one))}
 
     def _embed(self, points: Sequence[models.PointStruct]) -> None:
         """Put vectors to points of the target; one whose text has changed meanwhile loses it again."""
@@ -159,6 +164,10 @@ class Copier:
 
     def _vectors(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
         return self._dense.embed_passages(list(texts)).vectors if self._dense else ()
+
+
+def _payload(point: models.PointStruct | None) -> object:
+    return point.payload if point else None
 
 
 def _text(point: models.PointStruct) -> str:

@@ -37,7 +37,7 @@ _PAUSE_S = 0.5
 class MigrationOptions(Model):
     """`settle_s`: seconds after which no writer is at work that has not read of the mirror.
 
-    `searches` are sampled; at least `least_overlap` of their first ten hits must be the same, or there is no switch.
+    `searches` are sampled; at least `least_overlap` of what they find must be found again, or there is no switch.
     """
 
     batch: int = Field(default=256, ge=1, le=10_000)
@@ -225,11 +225,13 @@ def fault_of(found: Verification, least: float, *, same: bool, force: bool) -> s
     """Why a copy must not be used yet; "" when it may. `same`: its vectors are those of the source."""
     if found.unlike:
         return f"the copy is not whole ({'; '.join(found.unlike[:3])}): run `ramify store migrate` again"
-    shares = [one for one in (found.keyword_overlap, found.dense_overlap if same else None) if one is not None]
+    before, after = found.dense_before, found.dense_overlap
+    dense = after / before if same and before and after is not None else None
+    shares = [one for one in (found.keyword_overlap, dense) if one is not None]
     if force or not shares or min(shares) >= least:
         return ""
     return (
-        f"only {min(shares):.0%} of the first hits of {found.searches} sampled searches are the same (less than "
+        f"{found.searches} sampled searches find only {min(shares):.0%} of what they found before (less than "
         f"{least:.0%}): look at store.qdrant (quantization, oversampling), or switch with --force"
     )
 

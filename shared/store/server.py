@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import get_ident
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 from qdrant_client import QdrantClient, models
@@ -25,6 +25,9 @@ from shared.store.server_meta import NOTE, WRITING, ServerMeta, read_meta
 
 #: Writes to one collection by its name; the second argument: whether it takes the dense vectors that are given.
 Write = Callable[[str, bool], object]
+T = TypeVar("T")
+#: A collection that is gone is looked for so often, and so many seconds apart: its alias is being made.
+_LOOKS, _LOOK_S = 5, 0.1
 
 
 class ServerStore(Collection):
@@ -105,13 +108,11 @@ class ServerStore(Collection):
             return []
         asked = [layout.searching(self._settings, request) for request in requests]
         full = [request.model_copy(update={"with_payload": True}) for request in asked]
-        with server_errors("searching"):
-            answers = self._client.query_batch_points(self._name, full)
+        answers = self._read_as("searching", lambda name: self._client.query_batch_points(name, full))
         return [schema.ranked(answer.points) for answer in answers]
 
     def count_values(self, field: str, flt: models.Filter, limit: int) -> dict[str, int]:
-        with server_errors("counting"):
-            found = self._client.facet(self._name, field, facet_filter=flt, limit=limit)
+        found = self._read_as("counting", lambda name: self._client.facet(name, field, facet_filter=flt, limit=limit))
         return {str(hit.value): hit.count for hit in found.hits}
 
     def set_sparse(self, vectors: Mapping[str, SparseVector]) -> None:
@@ -247,8 +248,25 @@ class ServerStore(Collection):
         self, flt: models.Filter | None, size: int, fields: bool | list[str], start: Any, vectors: bool = False
     ) -> tuple[Sequence[Any], Any]:
         wanted = [DENSE] if vectors else False
-        with server_errors("reading"):
-            return self._client.scroll(self._name, flt, size, offset=start, with_payload=fields, with_vectors=wanted)
+        return self._read_as(
+            "reading",
+            lambda name: self._client.scroll(name, flt, size, offset=start, with_payload=fields, with_vectors=wanted),
+        )
+
+    def _read_as(self, doing: str, call: Callable[[str], T]) -> T:
+        """`call` with the collection's name, again where that one has gone: there may be another one by now."""
+        try:
+            with server_errors(doing):
+                return call(self._name)
+        except StoreError as error:
+            if not isinstance(error.__cause__, Exception) or not is_missing(error.__cause__):
+                raise
+            for _ in range(_LOOKS):
+                if self._meta() is not None:
+                    with server_errors(doing):
+                        return call(self._name)
+                time.sleep(_LOOK_S)
+            raise
 
 
 def meta_of(name: str, metadata: Mapping[str, Any]) -> ServerMeta:

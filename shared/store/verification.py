@@ -18,8 +18,8 @@ from shared.store.schema import TENANT, equals
 
 #: Hits of a sampled search.
 _HITS = 10
-#: How far scores of two engines may be apart that are the same.
-_TIED = 1e-3
+#: How far scores of hits may be apart that stand for each other: how rare words are changes with each write.
+_TIED, _TIED_BY_WORDS = 1e-3, 0.05
 #: Words of a chunk by which it is searched for.
 _WORDS = 6
 #: Times that counts are read again while writers are between the two collections, and the seconds between.
@@ -29,7 +29,9 @@ _TRIES, _PAUSE_S = 10, 0.5
 class Verification(Model):
     """What was found. `unlike`: counts that differ, as "tenant acme: 10 and 9".
 
-    Overlaps are the shares of a search's first ten hits that both collections have; None: not searched so.
+    Overlaps are the shares of a search's first ten hits that the copy finds, too; None: not searched so. Of dense
+    vectors the hits are those of an exact search of the source, and `dense_before` is the share that its own usual
+    searches find. Of another model they are those that the source finds with its own vectors.
     """
 
     chunks: int = Field(ge=0)
@@ -38,6 +40,7 @@ class Verification(Model):
     searches: int = 0
     keyword_overlap: float | None = None
     dense_overlap: float | None = None
+    dense_before: float | None = None
 
 
 def verified(source: Points, target: Points, searches: int, *, same_vectors: bool) -> Verification:
@@ -51,13 +54,15 @@ def verified(source: Points, target: Points, searches: int, *, same_vectors: boo
             break
         time.sleep(_PAUSE_S)
     sampled = _sample(source, searches)
+    before, after = _dense_overlaps(source, target, sampled, same_vectors)
     return Verification(
         chunks=here,
         copied=there,
         unlike=tuple(unlike),
         searches=len(sampled),
         keyword_overlap=_keyword_overlap(source, target, sampled),
-        dense_overlap=_dense_overlap(source, target, sampled, same_vectors),
+        dense_overlap=after,
+        dense_before=before,
     )
 
 
@@ -91,13 +96,13 @@ def _keyword_overlap(source: Points, target: Points, sampled: Sequence[models.Po
             words = sorted(zip(vector.values, vector.indices, strict=True), reverse=True)[:_WORDS]
             query = models.SparseVector(indices=[index for _, index in words], values=[1.0] * len(words))
             asked.append(_request(point, query, SPARSE))
-    return _overlap(source.nearest(asked), target.nearest(asked)) if asked else None
+    return _overlap(source.nearest(asked), target.nearest(asked), _TIED_BY_WORDS) if asked else None
 
 
-def _dense_overlap(
+def _dense_overlaps(
     source: Points, target: Points, sampled: Sequence[models.PointStruct], same_vectors: bool
-) -> float | None:
-    """Searched with the vector that each collection has of the sampled chunk."""
+) -> tuple[float | None, float | None]:
+    """Searched with the vector that each collection has of the sampled chunk: what source and target find."""
     pairs = []
     copies = {} if same_vectors else target.of([str(point.id) for point in sampled])
     for point in sampled:
@@ -105,8 +110,11 @@ def _dense_overlap(
         if here and there:
             pairs.append((_request(point, here, DENSE), _request(point, there, DENSE)))
     if not pairs:
-        return None
-    return _overlap(source.nearest([here for here, _ in pairs]), target.nearest([there for _, there in pairs]))
+        return None, None
+    asked, exact = [here for here, _ in pairs], models.SearchParams(exact=True)
+    right = source.nearest([one.model_copy(update={"params": exact}) for one in asked])
+    found = target.nearest([there for _, there in pairs])
+    return _overlap(right, source.nearest(asked), _TIED), _overlap(right, found, _TIED)
 
 
 def _dense(point: models.PointStruct | None) -> list[float]:
@@ -123,12 +131,12 @@ def _request(point: models.PointStruct, query: models.SparseVector | list[float]
     )
 
 
-def _overlap(here: Sequence[Sequence[Found]], there: Sequence[Sequence[Found]]) -> float:
+def _overlap(here: Sequence[Sequence[Found]], there: Sequence[Sequence[Found]], tied: float) -> float:
     """The mean share of hits that are in the other list, or that tie there with the last one."""
     shares = []
     for one, other in zip(here, there, strict=True):
         ids, last = {found.id for found in other}, other[-1].score if other else math.inf
-        same = [found for found in one if found.id in ids or math.isclose(found.score, last, rel_tol=_TIED)]
+        same = [found for found in one if found.id in ids or math.isclose(found.score, last, rel_tol=tied)]
         if one:
             shares.append(len(same) / len(one))
     return sum(shares) / len(shares) if shares else 1.0

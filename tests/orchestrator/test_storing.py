@@ -28,6 +28,7 @@ from workers.corpus.replies import store_reply
 from workers.search.resources import SearchResources
 
 MakePoint = Callable[..., Any]
+pytestmark = pytest.mark.filterwarnings("ignore:Local mode performs exact")
 make_point = stores.make_point
 BUILT = BuiltWith(sparse="bm25:multilingual+code:v1", avg_len=20.0, dense="test:8", dim=8)
 

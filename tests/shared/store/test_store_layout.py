@@ -17,6 +17,7 @@ from shared.store.server import ServerStore
 from shared.store.status import init, server_status
 from tests.shared.store.conftest import MakePoint
 
+pytestmark = pytest.mark.filterwarnings("ignore:Local mode performs exact")
 LARGE = QdrantSettings(
     shards=6, replicas=3, write_consistency=2, quantization="product", product_compression="x32", vectors_on_disk=True,
     payload_on_disk=True, hnsw_on_disk=True, hnsw_m=0, hnsw_payload_m=16, hnsw_ef_construct=200, search_ef=64,
