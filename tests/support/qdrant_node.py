@@ -64,7 +64,7 @@ class QdrantNode:
             self.process = subprocess.Popen(
                 [self._binary, *self._arguments], stdout=log, stderr=log, env=self._environment, cwd=self._folder
             )
-        until(self.answers, 60, "Qdrant answers")
+        until(self.answers, 120, "Qdrant answers")
         return self
 
     def answers(self) -> bool:
