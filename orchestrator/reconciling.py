@@ -57,7 +57,7 @@ def reconcile(client: Ramify) -> Reconciled:
     """
     settings = client.settings
     with make_app(settings) as app:
-        collection = _collection(app, settings)
+        collection = _stored(app, settings)
         with reachable(settings):
             known_at = seconds_of(CorpusWritten(client.redis, settings).known())
         store_at = seconds_of(int(collection.get("index_version", 0)))
@@ -71,7 +71,7 @@ def reconcile(client: Ramify) -> Reconciled:
     return Reconciled(store_at=store_at, known_at=known_at, checks=checks, lost=lost)
 
 
-def _collection(app: Any, settings: Settings) -> Mapping[str, Any]:
+def _stored(app: Any, settings: Settings) -> Mapping[str, Any]:
     """The whole collection, as the search pool sees it; empty where nothing is ingested."""
     try:
         with reachable(settings):

@@ -22,18 +22,18 @@ class CorpusWritten:
     """Of the collection that the settings name. May raise redis.exceptions.RedisError."""
 
     def __init__(self, client: Redis, settings: Settings) -> None:
-        self._client, self._collection, self._ttl_s = client, settings.store.collection, settings.jobs.ttl_s
+        self._client, self._written_to, self._ttl_s = client, settings.store.collection, settings.jobs.ttl_s
 
     def note(self, index_version: int) -> None:
         """The store is in this state now."""
         with self._client.pipeline(transaction=False) as pipe:
-            pipe.hset(WRITTEN, self._collection, index_version)
+            pipe.hset(WRITTEN, self._written_to, index_version)
             pipe.expire(WRITTEN, self._ttl_s)
             pipe.execute()
 
     def known(self) -> int:
         """The state that was noted last; 0 where that is not known."""
-        found = self._client.hget(WRITTEN, self._collection)
+        found = self._client.hget(WRITTEN, self._written_to)
         return int(found) if found is not None and found.isdigit() else 0
 
 
