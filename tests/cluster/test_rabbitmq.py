@@ -103,7 +103,7 @@ def test_given_harm_when_jobs_run_over_rabbitmq_then_nothing_is_lost_and_nothing
     verdict(over.rig, one)
     assert len(one.jobs) == _JOBS
     assert one.states["done"] + one.states["cancelled"] == _JOBS
-    until(lambda: not over.undelivered(), 30, "every message was acknowledged")
+    until(lambda: not over.undelivered(), 60, "every message was acknowledged", every_s=1.0)
 
 
 def test_queues_are_quorum_queues_of_each_lane_and_the_doctor_knows_them(over: Over) -> None:

@@ -19,14 +19,11 @@ from tests.support.waiting import until
 
 #: Where Debian has it; what lies on its path there asks for root and another user.
 _FOLDER = Path("/usr/lib/rabbitmq/bin")
-USER, PASSWORD = "ramify", "s3cret/;@ 密码"
+USER, PASSWORD = "ramify", "s3cret/;@ #?%"
 DEPLOYED = Path(__file__).parents[2] / "deploy" / "rabbitmq" / "rabbitmq.conf"
-_FIRST = "first-of-tests"
 #: Behind what is deployed: of two lines the later one holds.
 _CONF = """
 listeners.tcp.1 = 127.0.0.1:{port}
-default_user = {user}
-default_pass = {first_password}
 loopback_users.ramify = false
 log.console = false
 log.file.level = info
@@ -50,11 +47,8 @@ class RabbitServer:
         self.node = f"ramify{os.getpid()}-{self.port}@localhost"
         self.process: subprocess.Popen[bytes] | None = None
         self._epmd: subprocess.Popen[bytes] | None = None
-        self._told = False
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "rabbitmq.conf").write_text(
-            DEPLOYED.read_text() + _CONF.format(port=self.port, user=USER, first_password=_FIRST)
-        )
+        (folder / "rabbitmq.conf").write_text(DEPLOYED.read_text() + _CONF.format(port=self.port))
         (folder / "plugins").write_text("[].\n")
         cookie = folder / ".erlang.cookie"
         cookie.touch(0o600)
@@ -72,7 +66,8 @@ class RabbitServer:
             "NODENAME": self.node, "NODE_PORT": self.port, "NODE_IP_ADDRESS": "127.0.0.1", "DIST_PORT": self._dist_port,
             "MNESIA_BASE": self.folder / "data", "LOG_BASE": self.folder / "log", "HOME": self.folder,
             "CONFIG_FILE": self.folder / "rabbitmq.conf", "ENABLED_PLUGINS_FILE": self.folder / "plugins",
-            "CONF_ENV_FILE": os.devnull, "SERVER_ADDITIONAL_ERL_ARGS": "+S 1:1 +sbwt none +sbwtdcpu none +sbwtdio none",
+            "DEFAULT_USER": USER, "DEFAULT_PASS": PASSWORD, "CONF_ENV_FILE": os.devnull,
+            "SERVER_ADDITIONAL_ERL_ARGS": "+S 1:1 +sbwt none +sbwtdcpu none +sbwtdio none",
         }  # fmt: skip
         base = {name: value for name, value in os.environ.items() if name in {"PATH", "LANG", "LC_ALL"}}
         more = {"HOME": str(self.folder), "ERL_EPMD_PORT": str(self._epmd_port), "ERL_EPMD_ADDRESS": "127.0.0.1"}
@@ -87,9 +82,6 @@ class RabbitServer:
                 [str(self.binary)], env=self.env, cwd=self.folder, stdout=out, stderr=out, start_new_session=True
             )
         until(self.answers, 180, f"RabbitMQ answers; see {self.folder / 'log'}", every_s=0.2)
-        if not self._told:  # the file of settings has no quotes, and a "#" begins a comment in it
-            self.ctl("change_password", USER, PASSWORD)
-            self._told = True
         return self
 
     def answers(self) -> bool:
@@ -117,7 +109,7 @@ class RabbitServer:
         """What rabbitmqctl says."""
         command = [str(_FOLDER / "rabbitmqctl"), "-q", "-n", self.node, *arguments]
         found = subprocess.run(
-            command, env=self.env, cwd=self.folder, capture_output=True, text=True, timeout=60, check=False
+            command, env=self.env, cwd=self.folder, capture_output=True, text=True, timeout=180, check=False
         )
         assert found.returncode == 0, found.stderr + found.stdout
         return found.stdout
