@@ -41,6 +41,8 @@ _LENT_POLL_S = 0.25
 _PARTS_OF_BINDING = 3
 #: In the names of the channels of remote control; the others are those of events.
 _COMMANDS = b".pidbox"
+#: The end of the names of the queues of its replies, and how long one is kept (s).
+_REPLIES, _REPLY_S = ".reply.celery.pidbox", 60
 _log = logging.getLogger(__name__)
 declare(
     {key: "list" for queue in Queue for key in queue_keys(queue)}
@@ -111,11 +113,21 @@ class _PatchedChannel:
 
     def _put(self: Any, queue: str, message: Any, **kwargs: Any) -> None:
         key = self._q_for_pri(queue, self._get_message_priority(message, reverse=False))
+        if queue.endswith(_REPLIES):
+            self._reply(key, message)
+            return
         messages = gathered((self, key), partial(self._push, key))
         if messages is None:
             super()._put(queue, message, **kwargs)  # type: ignore[misc]
         else:
             messages.append(dumps(message))
+
+    def _reply(self: Any, key: str, message: Any) -> None:
+        """Answer remote control. Kombu lets the asker's process alone expire the list, which may have gone by now."""
+        with self.conn_or_acquire() as client, client.pipeline() as pipe:
+            pipe.lpush(key, dumps(message))
+            pipe.expire(key, _REPLY_S)
+            pipe.execute()
 
     def _push(self: Any, key: str, messages: list[str]) -> None:
         with self.conn_or_acquire() as client:

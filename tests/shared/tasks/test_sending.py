@@ -91,3 +91,15 @@ def test_the_body_is_sent_once_behind_the_member_that_says_it_was_the_last(app: 
         time.sleep(0.2)
     assert client.llen("merge") == 1
     assert not client.keys("celery-task*")
+
+
+def test_given_a_reply_of_remote_control_that_comes_too_late_then_it_does_not_stay_for_good(
+    client: redis.Redis, settings: Settings
+) -> None:
+    name = "7f5e.reply.celery.pidbox"
+    with make_app(settings) as app, app.connection_for_write() as broker:
+        queue = broker.SimpleQueue(name)
+        queue.put({"celery@a": "pong"})
+        queue.close()
+    assert client.llen(name) == 1
+    assert 0 < client.ttl(name) <= 60
