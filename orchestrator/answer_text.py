@@ -14,7 +14,7 @@ _CITED = re.compile(r"\[(\d{1,4})\]")
 _HEADING = re.compile(r"#{1,6} +")
 _ITEM = re.compile(r"\s*(?:[-*•]|(\d{1,3})[.)])\s+")
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})\s*[\w+#.-]*\s*")
-_RULED = re.compile(r"\s*\|?\s*:?-{2,}:?\s*(?:\|\s*:?-{2,}:?\s*)*\|?\s*")
+_RULED = re.compile(r"(?:\|\s*)?:?-{2,}:?\s*(?:\|\s*:?-{2,}:?\s*)*\|?")
 Kind = Literal["heading", "item", "numbered", "paragraph", "code", "row"]
 
 
@@ -119,7 +119,7 @@ class _Lines:
 
     def _begins_table(self, at: int) -> bool:
         following = self._lines[at + 1] if at + 1 < len(self._lines) else ""
-        return bool(_cells(self._lines[at])) and "|" in following and _RULED.fullmatch(following) is not None
+        return bool(_cells(self._lines[at])) and "|" in following and _RULED.fullmatch(following.strip()) is not None
 
     def _row(self, at: int) -> TextBlock:
         begin = self._begins[at]

@@ -79,7 +79,8 @@ def test_given_the_room_when_its_imports_are_read_then_it_knows_only_models_and_
 
 def test_given_two_languages_when_their_folders_are_listed_then_they_hold_the_same_files():
     english, chinese = ({path.name for path in (ROOM / code).iterdir() if path.is_file()} for code in ("en", "zh"))
-    assert english == chinese
+    # The server's own sentences are English; said.toml says them in another language.
+    assert english | {"said.toml"} == chinese
 
 
 def test_given_two_languages_when_their_sentences_are_compared_then_both_say_everything():
