@@ -60,11 +60,13 @@ def collection(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Colle
         yield opened
         opened.close()
         return
-    client = QdrantClient(":memory:") if request.param == "local" else QdrantClient(url=REAL_SERVER)
+    real = request.param == "server"
+    client = QdrantClient(url=REAL_SERVER, check_compatibility=False) if real else QdrantClient(":memory:")
     name = f"ramify-test-{uuid.uuid4().hex}"
-    opened = ServerStore(client, name, indexed=request.param == "server")
+    opened = ServerStore(client, name, indexed=real)
     yield opened
-    client.delete_collection(name)
+    for made in (name, f"{name}-1"):
+        client.delete_collection(made)
     opened.close()
 
 
