@@ -125,9 +125,14 @@ def _redis(host: Host) -> None:
     host.start("redis", [str(redis_binary()), *(word for option in options.items() for word in option)])
 
 
+def qdrant() -> str | None:
+    """The program of a Qdrant server."""
+    return os.environ.get("RAMIFY_TEST_QDRANT") or shutil.which("qdrant")
+
+
 def _store(host: Host) -> None:
     """A Qdrant server: RAMIFY_TEST_QDRANT names the program, or it is on PATH; else one of Python stands in."""
-    if program := os.environ.get("RAMIFY_TEST_QDRANT") or shutil.which("qdrant"):
+    if program := qdrant():
         where = {"QDRANT__SERVICE__HOST": host.address, "QDRANT__TELEMETRY_DISABLED": "true"}
         host.start("qdrant", [program], where)
     else:
