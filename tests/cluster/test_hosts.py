@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import pytest
 
 from tests.cluster.lan import Host
-from tests.cluster.machines import ROOT, Machines, machines, redis_url, store_settings
+from tests.cluster.machines import ROOT, Machines, machines, qdrant, redis_url, store_settings
 from tests.faults.harness.answers import Essence
 from tests.faults.harness.census import keys_without_end, until_quiet
 from tests.faults.harness.checks import job_faults
@@ -69,7 +69,7 @@ def test_doctor_sees_all_pools_of_hosts_that_have_the_same_name(cluster: Machine
     assert "6 workers" in pools, pools
 
 
-@pytest.mark.skipif(not qdrant(), reason="the store of Python is too slow: name a Qdrant server in RAMIFY_TEST_QDRANT")
+@pytest.mark.skipif(not qdrant(), reason="needs a Qdrant server: RAMIFY_TEST_QDRANT names it")
 def test_the_main_job_passes_its_acceptance_tests_from_another_host(cluster: Machines) -> None:
     elsewhere = {
         "redis": {"url": redis_url(cluster.services)},
