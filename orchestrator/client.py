@@ -25,7 +25,7 @@ from orchestrator.local.state import connection
 from orchestrator.operating import Operator
 from orchestrator.outage import Outage
 from orchestrator.permits import KeyPermits, Permits
-from orchestrator.records.replaying import Replaying, ReplayStarted, manifest_or_error, replay_stage
+from orchestrator.records.replaying import Replaying, ReplayStarted, manifest_or_error, replay_stage, with_planning
 from orchestrator.retries.dead_letters import DeadLetters
 from orchestrator.retries.retry import Retrying, job_or_batch
 from orchestrator.searching import Searching
@@ -254,7 +254,7 @@ class Ramify(Batching, Keeping):
     def manifest(self, job_id: str) -> Manifest:
         """What an answer rests on, by content. Raises: NotFoundError, RamifyError for a job without one."""
         with self._own_job(job_id):
-            return manifest_or_error(self._reader, job_id)
+            return with_planning(self._jobs, manifest_or_error(self._reader, job_id))
 
     def replay(
         self,

@@ -85,6 +85,17 @@ class Keeping(ABC):
         with reachable(self.settings), self._permits.take() as permit:
             return permit.of(Refreshing(self._jobs, self._submitter).of_tenant(bound_tenant(self.tenant, tenant)))
 
+    def refreshes_under_way(self, id_: str | None = None, *, tenant: str | None = None) -> list[Retried]:
+        """The refreshes that `refresh` of this id (None: `refresh_stale`) would not begin, since they have not ended.
+
+        Raises: NotFoundError.
+        """
+        refreshing = Refreshing(self._jobs, self._submitter)
+        with reachable(self.settings):
+            if id_ is None:
+                return refreshing.tenant_under_way(bound_tenant(self.tenant, tenant))
+            return job_or_batch(id_, refreshing.job_under_way, refreshing.batch_under_way, self._scope)
+
     @property
     def standing(self) -> StandingQuestions:
         """Standing questions: `add`, `all`, `get`, `notices`, `remove`."""

@@ -11,7 +11,7 @@ from orchestrator.cli.invocation import invocation_of
 from orchestrator.cli.jobs import wait_for_retry
 from orchestrator.cli.text import counted
 from orchestrator.text_lines import one_line
-from shared.errors import InputError
+from shared.errors import ConflictError, InputError
 
 if TYPE_CHECKING:
     from orchestrator.client import Ramify
@@ -33,20 +33,50 @@ def refresh(  # noqa: PLR0913 - the signature is the command line
     if stale == (id_ is not None):
         raise InputError("ID", id_, "give the id of a job or batch, or --stale for all stale answers")
     with invocation_of(ctx).client(tenant) as client:
-        made = client.refresh_stale() if id_ is None else client.refresh(id_)
-        new_id = made.job_id or made.batch_id or ""
-        streams.warn_about(client, new_id)
         if wait:
-            code = wait_for_retry(client, made, _said(made, new_id), as_json=json)
-            if code != streams.INTERRUPTED:
-                _tell_changes(client, made)
-            raise typer.Exit(code)
+            raise typer.Exit(_refresh_and_wait(client, id_, as_json=json))
+        made = _begin(client, id_)
+        new_id = _new_id(made)
+        streams.warn_about(client, new_id)
     if json:
         streams.document(made)
         return
     typer.echo(new_id)
     streams.note(_said(made, new_id))
     streams.note(f"`ramify status {new_id} --watch` follows it")
+
+
+def _begin(client: Ramify, id_: str | None) -> Retried:
+    return client.refresh_stale() if id_ is None else client.refresh(id_)
+
+
+def _refresh_and_wait(client: Ramify, id_: str | None, *, as_json: bool) -> int:
+    """Begin what is not under way yet, wait for that and for what is. Returns the exit code.
+
+    Raises: InputError where there is neither.
+    """
+    begun, why = None, None
+    try:
+        begun = _begin(client, id_)
+    except ConflictError as error:
+        why = error
+    told = {} if begun is None else {_new_id(begun): (begun, _said(begun, _new_id(begun)))}
+    for made in client.refreshes_under_way(id_):
+        told.setdefault(_new_id(made), (made, f"{_new_id(made)} refreshes {made.retry_of} already: it is waited for"))
+    if why and not told:
+        raise why
+    codes = list[int]()
+    for new_id, (made, said) in told.items():
+        streams.warn_about(client, new_id)
+        codes.append(wait_for_retry(client, made, said, as_json=as_json))
+        if codes[-1] == streams.INTERRUPTED:
+            break
+        _tell_changes(client, made)
+    return max(codes)
+
+
+def _new_id(made: Retried) -> str:
+    return made.job_id or made.batch_id or ""
 
 
 def _tell_changes(client: Ramify, made: Retried) -> None:

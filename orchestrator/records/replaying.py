@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from celery import Celery
 from pydantic import Field
 
 from orchestrator.remote import call_pool
+from orchestrator.retries.resume import planning_notes
 from orchestrator.submitting import Submitter
 from shared.contract import TaskName
-from shared.errors import ConflictError, InputError, NoAnswerError, RamifyError
+from shared.errors import ConflictError, DamagedError, InputError, NoAnswerError, NotFoundError, RamifyError
 from shared.jobs import JobReader, JobStore, new_id
 from shared.jobs.keys import JobKeys
 from shared.jobs.tenant_scope import no_such_job
@@ -19,7 +21,7 @@ from shared.models import Answer, JobRequest
 from shared.models.base import Model
 from shared.models.enumeration import ValuesReply, ValuesRequest
 from shared.models.manifest import Manifest
-from shared.models.replay import Replay, ReplayStage
+from shared.models.replay import PlanningNotes, Replay, ReplayStage
 from shared.models.route import PlannerName
 from shared.settings.changed import checked_changes
 from shared.settings.fingerprint import STRATEGY, fingerprint
@@ -81,7 +83,10 @@ class Replaying:
         self._check_list(manifest, start)
         record = manifest.record
         request = JobRequest.model_validate({**record.options, "question": record.question, "tenant": tenant})
-        replay = Replay(digest=manifest.digest, start=start, route=record.plan.route, nodes=record.plan.nodes)
+        replay = Replay(
+            digest=manifest.digest, start=start, route=record.plan.route, nodes=record.plan.nodes,
+            planning=_recorded_notes(manifest),
+        )  # fmt: skip
         return self._submit(request, replay, settings, strategy)
 
     def _submit(
@@ -153,6 +158,28 @@ def replay_stage(given: ReplayStage | str) -> ReplayStage:
         return ReplayStage(given)
     except ValueError:
         raise InputError("from", given, f"choose from {', '.join(ReplayStage)}") from None
+
+
+def _recorded_notes(manifest: Manifest) -> PlanningNotes:
+    """Those that the digest vouches for: each stands in the record, too."""
+    record, told = manifest.record, manifest.run.planning
+    return PlanningNotes(
+        warnings=tuple(text for text in told.warnings if text in record.warnings),
+        degraded={
+            item: codes for item, codes in told.degraded.items() if set(codes) <= set(record.degraded.get(item, ()))
+        },
+    )
+
+
+def with_planning(jobs: JobStore, manifest: Manifest) -> Manifest:
+    """With what was said while the job was planned: a replay of a file of it starts with that."""
+    record, run = manifest.record, manifest.run
+    if record.plan.route is None or not (record.warnings or record.degraded):
+        return manifest
+    with suppress(DamagedError, NotFoundError):
+        notes = planning_notes(jobs, run.job_id, record.plan.route)
+        return manifest.model_copy(update={"run": run.model_copy(update={"planning": notes})})
+    return manifest
 
 
 def manifest_or_error(reader: JobReader, job_id: str) -> Manifest:

@@ -5,15 +5,16 @@ A refresh is a retry of an answer that is complete: a job of its own, that takes
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from orchestrator.retries.retry import Retried, Retrying, pages
 from orchestrator.submitting import Submitter
 from shared.errors import ConflictError
-from shared.jobs import JobStore, State, new_id
+from shared.jobs import JobReader, JobStore, State, new_id
 from shared.jobs.endings import Again, EndedJob
 from shared.jobs.stale import StaleAnswers
-from shared.models import BatchStatus, JobRequest
+from shared.jobs.tenant_scope import no_such_job
+from shared.models import BatchStatus, JobRequest, JobStatus
 from shared.models.batch import BatchSource, LineKind, LineRecord
 
 #: Refreshes of refreshes that are followed to the newest one.
@@ -30,6 +31,7 @@ class Refreshing(Retrying):
 
     def __init__(self, jobs: JobStore, submitter: Submitter, changes: Mapping[str, object] | None = None) -> None:
         super().__init__(jobs, submitter, changes, Again.STALE)
+        self._reader = JobReader(jobs.client)
         self._stale = StaleAnswers(jobs.client, jobs.settings, jobs.clock)
 
     def job(self, job_id: str, tenant: str | None = None) -> Retried:
@@ -58,6 +60,29 @@ class Refreshing(Retrying):
             gone = [one for one, last in newest.items() if one != last or last not in found or not found[last].stale]
             self._stale.forget(tenant, gone)
             yield from (one for one in page if one not in set(gone))
+
+    def job_under_way(self, job_id: str) -> list[Retried]:
+        """The refresh of an answer that has not ended. Raises: NotFoundError."""
+        if job_id not in self._jobs.retries.read([job_id]):
+            raise no_such_job(job_id)
+        return [Retried(job_id=new.job_id, retry_of=job_id) for new in self._under_way([job_id])]
+
+    def batch_under_way(self, batch_id: str) -> list[Retried]:
+        """The refreshes of a batch's answers that have not ended. Raises: NotFoundError."""
+        lines = (line for page in self._jobs.batches.lines(batch_id) for line in page)
+        found = self._under_way(line.job_id for line in lines if line.job_id and line.kind is not LineKind.DUPLICATE)
+        return _by_batch(batch_id, found)
+
+    def tenant_under_way(self, tenant: str) -> list[Retried]:
+        """Those of all stale answers of a tenant."""
+        return _by_batch("--stale", self._under_way(self.stale(tenant)))
+
+    def _under_way(self, job_ids: Iterable[str]) -> Iterator[JobStatus]:
+        """The open jobs that refresh these answers."""
+        for page in pages(job_ids):
+            olds = self._jobs.retries.read(set(self.newest(page).values()))
+            newer = self._newer([old for old in olds.values() if self._wanted(old)])
+            yield from self._reader.statuses([new.job_id for new in newer.values() if new.open])
 
     def _stale_of(self, tenant: str) -> Iterator[tuple[LineRecord, EndedJob, JobRequest]]:
         number = 0
@@ -103,3 +128,14 @@ class Refreshing(Retrying):
     def _nothing_left(self, status: BatchStatus) -> str:
         newest = f": `ramify why {status.retried_as}` says how far that is" if status.retried_as else ""
         return f"none of its answers is stale, or all that are so are refreshed already{newest}"
+
+
+def _by_batch(of: str, statuses: Iterable[JobStatus]) -> list[Retried]:
+    """The batches that these jobs stand in, and the jobs that stand in none, each once."""
+    batches, alone = dict[str, int](), list[Retried]()
+    for status in statuses:
+        if status.batch_id:
+            batches[status.batch_id] = batches.get(status.batch_id, 0) + 1
+        else:
+            alone.append(Retried(job_id=status.job_id, retry_of=of))
+    return [*(Retried(batch_id=one, retry_of=of, jobs=count) for one, count in batches.items()), *alone]

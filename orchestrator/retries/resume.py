@@ -21,7 +21,7 @@ from shared.jobs.endings import Again
 from shared.jobs.scripts import grown_branches
 from shared.jobs.stale import StaleAnswers
 from shared.models import LeafResult, LeafStatus, Node, NodeKind
-from shared.models.replay import ReplayStage
+from shared.models.replay import PlanningNotes, ReplayStage
 from shared.models.route import PlannerName, Route
 from shared.tasks.signatures import merge_signature, node_signature, send_chord, task_signature
 from shared.tasks.task_run import TaskRun
@@ -184,6 +184,7 @@ class OldJob:
     """What a retry or a replay goes on with. `degraded`: reasons by item; `id`: empty for that of a file.
 
     `late`: what was said up to the summary holds, too. `refined`: leaves whose reasons are those of their refining.
+    `warnings`: those of a file; of a job its events tell them.
     """
 
     id: str
@@ -193,6 +194,7 @@ class OldJob:
     degraded: Mapping[str, tuple[str, ...]]
     late: bool = False
     refined: frozenset[str] = frozenset()
+    warnings: tuple[str, ...] = ()
 
     def holds(self, item: str) -> bool:
         """Whether what was said of a piece of the old work is true of the new one."""
@@ -240,7 +242,7 @@ def _replayed(jobs: JobStore, job: Job) -> OldJob | None:
     if replay is None or replay.start is ReplayStage.PLAN:
         return None
     route, nodes = replay.route, {node.id: node for node in replay.nodes}
-    results, degraded = dict[str, LeafResult](), dict[str, tuple[str, ...]]()
+    results, degraded = dict[str, LeafResult](), dict(replay.planning.degraded)
     if replay.of:
         old = jobs.job(replay.of)
         if old is None or old.request.tenant != job.request.tenant:
@@ -260,7 +262,18 @@ def _replayed(jobs: JobStore, job: Job) -> OldJob | None:
         replay.start is ReplayStage.SUMMARY,
         frozenset() if replay.start.keeps_leaves else frozenset(degraded),
     )
-    return OldJob(replay.of, route, tree, results, degraded, late, refined)
+    return OldJob(replay.of, route, tree, results, degraded, late, refined, replay.planning.warnings)
+
+
+def planning_notes(jobs: JobStore, job_id: str, route: Route) -> PlanningNotes:
+    """What was said while the tree of a job was planned and refined. Raises: DamagedError."""
+    nodes = jobs.nodes(job_id)
+    degraded = JobReader(jobs.client).status(job_id).degraded_at
+    tree = replayed_tree(nodes, ReplayStage.SEARCH)
+    return PlanningNotes(
+        warnings=tuple(_old_warnings(jobs, OldJob(job_id, route, tree, {}, degraded))),
+        degraded=_while_planned(degraded, jobs.events(job_id, _EVENTS), nodes),
+    )
 
 
 def _while_planned(
@@ -278,7 +291,7 @@ def _while_planned(
 
 def _note_old(jobs: JobStore, job_id: str, old: OldJob) -> None:
     """The warnings of what holds, and why it had been made without something."""
-    jobs.annotate(job_id, warnings=_old_warnings(jobs, old) if old.id else ())
+    jobs.annotate(job_id, warnings=_old_warnings(jobs, old) if old.id else old.warnings)
     for item, reasons in old.degraded.items():
         if old.holds(item) or item in old.refined:
             jobs.annotate(job_id, item=item, degraded=reasons)

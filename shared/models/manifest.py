@@ -16,6 +16,7 @@ from shared.models.base import Model
 from shared.models.cost import Cost
 from shared.models.gaps import GapSignal
 from shared.models.plan import Node
+from shared.models.replay import PlanningNotes
 from shared.models.route import Route
 
 #: Goes up when a field changes its meaning, or one that was there goes.
@@ -154,7 +155,11 @@ class Record(Model):
 
 
 class RunRecord(Model):
-    """What differs between two runs of the same. `index_versions`: the lowest and highest that its leaves saw."""
+    """What differs between two runs of the same. `index_versions`: the lowest and highest that its leaves saw.
+
+    `planning`: which of the record's warnings and degradations a replay of the search takes over; filled in when the
+    manifest is read, from the job's events.
+    """
 
     job_id: str = ""
     tenant: str = "default"
@@ -166,6 +171,7 @@ class RunRecord(Model):
     timings_ms: dict[str, float] = Field(default_factory=dict)
     replay_of: str = Field(default="", description="the digest of the manifest that this run goes on from")
     replayed_from: str = Field(default="", description="the stage from which on it ran itself")
+    planning: PlanningNotes = PlanningNotes()
 
 
 class Manifest(Model):

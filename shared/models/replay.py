@@ -27,8 +27,15 @@ class ReplayStage(StrEnum):
         return self in {ReplayStage.MERGE, ReplayStage.SUMMARY}
 
 
+class PlanningNotes(Model):
+    """What was said while a tree was planned and refined: `degraded`: codes of `Degradation` by item of the work."""
+
+    warnings: tuple[str, ...] = ()
+    degraded: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+
+
 class Replay(Model):
-    """What a replay is of. `of`: the job that it takes over from, empty for a manifest file, which has `nodes`.
+    """What a replay is of. `of`: the job that it takes over from, empty for a file, which has `nodes` and `planning`.
 
     `digest`: of the manifest. `settings`: those that are other than the pools', sections nested. `strategies`: the
     strategy that each leaf was searched with, by node id.
@@ -40,4 +47,5 @@ class Replay(Model):
     settings: dict[str, Any] = Field(default_factory=dict)
     route: Route | None = None
     nodes: tuple[Node, ...] = ()
+    planning: PlanningNotes = PlanningNotes()
     strategies: dict[str, str] = Field(default_factory=dict)

@@ -101,7 +101,7 @@ def test_a_manifest_is_replayed_by_whoever_has_the_file_and_what_is_not_kept_is_
     for start in (ReplayStage.PLAN, ReplayStage.SEARCH):
         made = ramify.replay(found, start)
         assert ramify.wait(made.job_id, 60).state == "done"
-        assert ramify.manifest(made.job_id).record.results == found.record.results
+        assert ramify.manifest(made.job_id).digest == found.digest
     with pytest.raises(InputError, match="a manifest holds no passages: replay it from plan or from search"):
         ramify.replay(found, ReplayStage.MERGE)
     with pytest.raises(InputError, match="the pools hold it"):

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 
 import pytest
 import redis
 from celery import Celery
+from click.testing import Result
+from typer.testing import CliRunner
 
+from orchestrator.cli.main import app as command_line
 from orchestrator.client import Ramify
 from orchestrator.retries.resume import resume, without_stale
 from shared.contract import TaskMessage
@@ -16,6 +20,7 @@ from shared.errors import InputError, NotFoundError
 from shared.jobs import JobStore
 from shared.jobs.keys import stale_answers
 from shared.jobs.stale import StaleAnswers
+from shared.models import BatchStatus, JobStatus
 from shared.models.gaps import Gap
 from shared.models.stale import StaleBy, StaleMark
 from shared.settings import Settings
@@ -139,6 +144,48 @@ def test_of_a_batch_the_stale_answers_alone_are_made_anew_under_their_lines(rami
         ramify.refresh(taken.batch_id)
     (row, *_) = [one for one in ramify.batch_report(taken.batch_id) if one.line == 2]
     assert row.stale == 1
+
+
+@pytest.fixture
+def command(ramify: Ramify, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
+    """`ramify ...` on the client of the test; what is waited for ends at once."""
+
+    def follow(client: Ramify, job_id: str) -> JobStatus:
+        client.cancel(job_id)
+        return client.status(job_id)
+
+    def follow_batch(client: Ramify, batch_id: str) -> BatchStatus:
+        client.cancel_batch(batch_id)
+        return client.batch_status(batch_id)
+
+    monkeypatch.setattr("orchestrator.client.Ramify", lambda *_: nullcontext(ramify))
+    monkeypatch.setattr("orchestrator.cli.follow.follow", follow)
+    monkeypatch.setattr("orchestrator.cli.follow.follow_batch", follow_batch)
+    return lambda *arguments: CliRunner().invoke(command_line, list(arguments))
+
+
+def test_the_same_command_waits_for_what_a_killed_client_had_begun(
+    ramify: Ramify, store: JobStore, command: Callable[..., Result]
+) -> None:
+    taken = ramify.submit_many(["one?", "two?", "three?"])
+    for job_id in taken.job_ids:
+        assert WalkedJob(store, job_id).finish("waiting")
+    one, two, three = taken.job_ids
+    for given, code in ((taken.batch_id, 3), ("--stale", 3), (one, 1)):
+        mark(store, one, two)
+        begun = ramify.refresh_stale() if given == "--stale" else ramify.refresh(given)
+        new = begun.job_id or begun.batch_id or ""
+        refused = command("refresh", given)
+        assert (refused.exit_code, "already" in refused.stderr) == (2, True)
+        waited = command("refresh", given, "--wait")
+        assert f"{new} refreshes {given} already: it is waited for" in waited.stderr
+        assert waited.exit_code == code
+    begun = ramify.refresh(one)
+    mark(store, three)
+    both = command("refresh", taken.batch_id, "--wait").stderr
+    assert f"{begun.job_id} refreshes {taken.batch_id} already" in both, "besides the batch of what was left"
+    assert "of 2 jobs refreshes" in both
+    assert ramify.refreshes_under_way(taken.batch_id) == []
 
 
 def test_all_stale_answers_of_a_tenant_are_one_batch(ramify: Ramify, store: JobStore, client: redis.Redis) -> None:
