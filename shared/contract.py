@@ -148,7 +148,7 @@ def read_message(raw: dict[str, object]) -> TaskMessage:
     Raises: MessageVersionError when it speaks a version that is not read here or is no message of ours.
     """
     version = raw.get("v")
-    if version not in READ_VERSIONS:
+    if not isinstance(version, int) or version not in READ_VERSIONS:
         said = str(version) if isinstance(version, int) and 0 <= version < _NO_VERSION else "of no number"
         read = ", ".join(map(str, sorted(READ_VERSIONS)))
         raise MessageVersionError(

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 import pytest
 import redis
+from celery import Celery
 
 from orchestrator.local import commands
 from shared.connections.connect import drop_idle
@@ -65,7 +66,7 @@ def test_the_pool_hears_of_every_end() -> None:
     def target() -> None:
         raise ConnectionError("Redis is away just as the end is recorded")
 
-    pool = ThreadPool(limit=1)
+    pool = ThreadPool(limit=1, app=Celery())
     pool.start()
     try:
         for _ in range(3):
@@ -84,7 +85,7 @@ def test_what_fails_while_the_end_is_told_is_told_once() -> None:
         ends.append(end)
         raise RuntimeError("the listener itself fails")
 
-    pool = ThreadPool(limit=1)
+    pool = ThreadPool(limit=1, app=Celery())
     pool.start()
     try:
         with pytest.raises(RuntimeError, match="listener"):

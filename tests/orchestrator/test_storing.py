@@ -112,6 +112,13 @@ def test_with_a_stack_the_search_worker_is_asked(
         resources.store("default").upsert([make_point("meanwhile", "c")])
 
     monkeypatch.setattr(module, "call_pool", call)
+    for name, found in {
+        "connect": nullcontext(),
+        "reachable": nullcontext(),
+        "workers": [],
+        "alive_workers": {"one"},
+    }.items():
+        monkeypatch.setattr(module, name, lambda *_, found=found, **__: found)
     assert filled.status().chunks == 2
     saved = filled.snapshot(tmp_path / "there" / "saved.tar.gz")
     assert saved.path == str(tmp_path / "there" / "saved.tar.gz")

@@ -92,7 +92,7 @@ def test_given_a_file_when_searched_then_its_conversation_is_read(client, tmp_pa
     path = tmp_path / "s.json"
     path.write_text(json.dumps({"messages": [{"role": "user", "content": "Redis streams?"}]}), encoding="utf-8")
     done = ramify("search", "and then?", "--session", str(path), "--json")
-    assert json.loads(done.stdout)["standalone"] == "Redis streams"
+    assert json.loads(done.stdout)["standalone"] == "and then (Redis streams)"
 
 
 def test_given_a_kept_conversation_when_searched_then_it_can_remember_the_question(client):

@@ -137,7 +137,8 @@ def test_what_will_not_pass_is_asked_once_and_never_opens_the_breaker(
     errors = [failure(store) for _ in range(4)]
     assert all(isinstance(error, StoreError) for error in errors)
     assert words in str(errors[0])
-    assert len(qdrant.seen) == 4
+    # A collection that is not found may be behind an alias by now, for which it looks once each time.
+    assert len(qdrant.seen) == (8 if answer.status == 404 else 4)
 
 
 def test_a_server_that_is_slow_ends_with_the_time_of_the_leaf(qdrant: FakeQdrant, make: Make) -> None:
