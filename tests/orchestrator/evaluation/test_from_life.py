@@ -19,6 +19,7 @@ from tests.fakes.kept_answers import KeptAnswers
 
 PUMP = "# Pump P-100\n\nThe pump P-100 delivers 40 litres a minute.\n"
 OTHER = "# Pump P-200\n\nThe pump P-200 delivers 90 litres a minute.\n"
+BOTH = "How many litres do the pumps P-100 and P-200 deliver?"
 
 
 @pytest.fixture
@@ -37,7 +38,7 @@ def ramify(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Rami
 
 
 def test_the_last_word_counts_of_the_answer_and_of_its_documents(kept: KeptAnswers, ramify: Ramify) -> None:
-    job = kept.ask("How much does the pump P-100 deliver?")
+    job = kept.ask(BOTH)
     ramify.judge(job, "bad")
     found = ramify.judge(job, "good")
     assert (found.answer, found.documents) == (Judged.GOOD, {})
@@ -62,7 +63,7 @@ def test_what_cannot_be_judged_is_refused(kept: KeptAnswers, ramify: Ramify) -> 
 
 
 def test_judged_answers_become_a_set_that_eval_reads(kept: KeptAnswers, ramify: Ramify, tmp_path: Path) -> None:
-    good, bad, rescued = (kept.ask(f"How much does the pump P-100 deliver, {n}?") for n in range(3))
+    good, bad, rescued = (kept.ask(f"{BOTH} ({n})") for n in range(3))
     ramify.judge(good, "good")
     ramify.judge(bad, "bad")
     ramify.judge(rescued, "bad")
