@@ -163,6 +163,7 @@ class Storing:
                 before, target = of.current(), ServerSnapshots(of, self.settings).restore(path)
                 kept = f"; {before} is kept until `ramify store migrate --drop-old`" if before else ""
                 return f"{of.name} is {target} now{kept}"
+        data_folder.made(self.settings)
         with self._alone():
             moved = put_back(path, self.folder)
         kept = f"; what was there is in {moved}" if moved else ""

@@ -166,7 +166,7 @@ def test_only_those_who_need_redis_or_qdrant_can_reach_them() -> None:
         return {name for name, service in SERVICES.items() if network in service["networks"]}
 
     assert on("redis") == {"redis", "rabbitmq", *OURS}
-    assert on("qdrant") == {"qdrant", "search", "index"}
+    assert on("qdrant") == {"qdrant", "search", "index", "cli"}
     assert on("watch") == {*OURS - {"flower"}, *WATCHERS}
     assert not on("outside") & {"redis", "qdrant", "rabbitmq"}
     assert all(COMPOSE["networks"][name] == {"internal": True} for name in ("redis", "qdrant", "watch"))

@@ -122,6 +122,9 @@ def test_with_a_stack_the_search_worker_is_asked(
     assert filled.status().chunks == 2
     saved = filled.snapshot(tmp_path / "there" / "saved.tar.gz")
     assert saved.path == str(tmp_path / "there" / "saved.tar.gz")
+    empty = load_settings(data_dir=tmp_path / "empty")
+    Storing(empty).restore(Path(saved.path))
+    assert data_folder.fault_of(empty) == "", "made for this user alone"
     with pytest.raises(StoreInUseError):
         filled.restore(Path(saved.path))
 
