@@ -26,6 +26,7 @@ from shared.store import BuiltWith, server_client
 from shared.store.copying import Tell
 from shared.store.generations import Generations
 from shared.store.migration import Migration, MigrationOptions, MigrationReport
+from shared.store.server_errors import server_errors
 from shared.store.snapshot_file import (
     SNAPSHOTS,
     SnapshotFile,
@@ -42,6 +43,8 @@ from shared.tasks.app import make_app
 
 #: Seconds for the search worker: it writes a snapshot at the speed of the disk.
 _ASK_S, _SNAPSHOT_S = 15.0, 600.0
+#: Seconds for the first call of a server.
+_FIRST_S = 4.0
 #: Copies of an embedded store whose documents change all the time, after which the last one counts.
 _COPIES = 5
 #: What a collection without chunks is made with: the first tenant's chunks decide its length of passages.
@@ -171,11 +174,24 @@ class Storing:
 
     @contextmanager
     def _server(self) -> Iterator[Generations]:
+        """Raises: TransientError within seconds where nothing answers; later failures are waited for."""
+        self._require_server()
         client = server_client(self.settings)
         try:
             yield Generations(client, self.settings.store.collection, self.settings.store.qdrant)
         finally:
             client.close()
+
+    def _require_server(self) -> None:
+        store, providers = self.settings.store, self.settings.providers
+        once = self.settings.model_copy(
+            update={
+                "store": store.model_copy(update={"timeout_s": min(store.timeout_s, _FIRST_S)}),
+                "providers": providers.model_copy(update={"qdrant_attempts": 1}),
+            }
+        )
+        with closing(server_client(once)) as client, server_errors(f"connecting to {store.url}"):
+            client.collection_exists(store.collection)
 
     def _needs_server(self, command: str, instead: str) -> None:
         if self.embedded:

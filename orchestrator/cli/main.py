@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import inspect
+import logging
 import os
 import sys
 import traceback
@@ -222,6 +223,8 @@ def run() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a terminal that cannot show a character is no reason to fail
+    # The error at the end says it; without a handler of its own Python prints every retry of a call on stderr.
+    logging.getLogger("stamina").addHandler(logging.NullHandler())
     try:
         app(prog_name="ramify")
     except Exception as error:  # noqa: BLE001 - the last line of defence

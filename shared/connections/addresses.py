@@ -5,7 +5,6 @@ The two spell TLS options and Sentinel differently.
 
 from __future__ import annotations
 
-import re
 import socket
 import ssl
 from collections.abc import Iterator, Mapping
@@ -17,7 +16,6 @@ from urllib.parse import quote, urlsplit, urlunsplit
 from redis.connection import parse_url
 
 from shared.errors import SettingsError
-from shared.settings.faults import HIDDEN
 from shared.settings.services import RedisSettings
 
 #: The kernel notices a half-open connection (a machine lost power, a firewall forgot it) after 10 + 3 x 5 s. Not every
@@ -31,7 +29,6 @@ KEEPALIVE: Mapping[int, int] = MappingProxyType(
 )
 _CERTIFICATES = {"none": ssl.CERT_NONE, "optional": ssl.CERT_OPTIONAL, "required": ssl.CERT_REQUIRED}
 _SENTINEL_PORT = 26_379
-_FORM = "write redis://[user:password@]host:port/db, rediss:// for TLS, with special characters percent-encoded"
 
 
 def health_check_s(settings: RedisSettings) -> float:
@@ -69,11 +66,9 @@ class Address:
     """One Redis, or the one that Sentinel names the master now."""
 
     def __init__(self, settings: RedisSettings) -> None:
-        """Raises: SettingsError when `redis.url` is no Redis URL."""
+        """Raises: SettingsError when `redis.url` has an option that cannot be used."""
         self._settings = settings
         self.url = settings.url.get_secret_value()
-        if not _readable(self.url):
-            raise SettingsError("redis.url", HIDDEN, _FORM)
         untyped: Any = parse_url
         try:
             self.options: dict[str, Any] = dict(untyped(self.redis_url))
@@ -148,17 +143,6 @@ class Address:
         for name in _CERTIFICATES:
             url = url.replace(f"ssl_cert_reqs=CERT_{name.upper()}", f"ssl_cert_reqs={name}")
         return url
-
-
-def _readable(url: str) -> bool:
-    """False for what is no Redis URL, and where a login with a "/" or "#" would be read as something else."""
-    try:
-        parts = urlsplit(url)
-        in_range = (parts.port or 0) >= 0  # it raises for a port that is none
-    except ValueError:
-        return False
-    known = parts.scheme in {"redis", "rediss"} and not parts.fragment
-    return in_range and known and bool(re.fullmatch(r"(/\d*)?", parts.path))
 
 
 def host_and_port(text: str) -> tuple[str, int]:

@@ -46,8 +46,8 @@ def _settings_fault(fault: Any, model: type[BaseModel]) -> SettingsError:
     where = [str(part) for part in fault["loc"] if part not in TAGS]
     if fault["type"] == "unknown_strategy":
         return SettingsError(fault["ctx"]["field"], fault["ctx"]["name"], fault["ctx"]["hint"])
-    if fault["type"] == "post_fault":
-        return SettingsError(fault["ctx"]["field"], HIDDEN, fault["ctx"]["fix"])
+    if fault["type"] in {"post_fault", "contradiction"}:
+        return SettingsError(fault["ctx"]["field"], fault["ctx"].get("value", HIDDEN), fault["ctx"]["fix"])
     if where[:2] == ["routing", "types"] and where[3:4] == ["post"] and where[4:]:
         return _strategy_fault(fault, [".".join(where[:3]), *where[3:]])
     if where[:1] == ["strategies"] or (not where and "strategy" in fault["msg"]):

@@ -17,6 +17,7 @@ ProviderKind = Literal["llm", "embedding", "rerank", "qdrant"]
 _LAST_PORT = 65_535
 #: Schemes of Celery's servers: of others it imports the module that they name, or takes messages out of files.
 _RESULTS = ("redis", "rediss", "sentinel")
+_FORM = "write redis://[user:password@]host:port/db, rediss:// for TLS, with special characters percent-encoded"
 
 
 class RateLimit(SettingsSection):
@@ -91,6 +92,20 @@ class RedisSettings(SettingsSection):
     sentinel_password: SecretStr = Field(default=SecretStr(""), description="password of the Sentinels themselves")
     port: int = Field(default=0, ge=0, le=65_535, description="embedded: port; 0 = 6390, or a free one")
     timeout_s: float = Field(default=5.0, gt=0, description="seconds to connect and for one command")
+
+    @field_validator("url")
+    @classmethod
+    def _redis_url(cls, value: SecretStr) -> SecretStr:
+        """A login with a "/" or "#" in it would be read as something else."""
+        try:
+            parts = urlsplit(value.get_secret_value())
+            _ = parts.port  # it raises for a port that is none
+        except ValueError:
+            raise ValueError(_FORM) from None
+        known = parts.scheme in {"redis", "rediss"} and not parts.fragment and re.fullmatch(r"(/\d*)?", parts.path)
+        if value.get_secret_value() and not known:
+            raise ValueError(_FORM)
+        return value
 
     @field_validator("result_url")
     @classmethod

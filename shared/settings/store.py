@@ -5,12 +5,18 @@ from __future__ import annotations
 from typing import Literal
 
 from pydantic import Field, SecretStr, model_validator
+from pydantic_core import PydanticCustomError
 
 from shared.settings.sections import SettingsSection
 from shared.settings.server_url import ServerUrl
 
 Quantization = Literal["none", "scalar", "product", "binary"]
 Compression = Literal["x4", "x8", "x16", "x32", "x64"]
+
+
+def contradiction(field: str, value: object, fix: str) -> PydanticCustomError:
+    """The fault of a setting that another one excludes: by its whole name, which a validator of a section lacks."""
+    return PydanticCustomError("contradiction", "{fix}", {"field": field, "value": value, "fix": fix})
 
 
 class QdrantSettings(SettingsSection):
@@ -49,14 +55,11 @@ class QdrantSettings(SettingsSection):
     @model_validator(mode="after")
     def _can_work(self) -> QdrantSettings:
         if (self.write_consistency or 1) > (self.replicas or self.write_consistency or 1):
-            raise ValueError(
-                f"write_consistency = {self.write_consistency} needs as many copies, and replicas is {self.replicas}: "
-                "no write could succeed"
-            )
+            fix = f"with replicas = {self.replicas} no write could succeed: give at most that, or more replicas"
+            raise contradiction("store.qdrant.write_consistency", self.write_consistency, fix)
         if self.hnsw_m == 0 and not (self.hnsw_payload_m and self.tenant_index):
-            raise ValueError(
-                "hnsw_m = 0 leaves the graphs of tenants alone: give hnsw_payload_m (16) and leave tenant_index on"
-            )
+            fix = "it leaves the graphs of tenants alone: give hnsw_payload_m (16) and leave tenant_index on"
+            raise contradiction("store.qdrant.hnsw_m", self.hnsw_m, fix)
         return self
 
 
@@ -76,7 +79,7 @@ class StoreSettings(SettingsSection):
     @model_validator(mode="after")
     def _complete(self) -> StoreSettings:
         if self.kind == "server" and self.url is None:
-            raise ValueError('kind "server" needs url')
+            raise contradiction("store.kind", self.kind, "it needs store.url, the URL of a Qdrant server")
         return self
 
     def ignored(self) -> list[str]:

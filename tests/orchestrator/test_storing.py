@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
@@ -24,6 +25,7 @@ from shared.store.migration import MigrationOptions
 from shared.store.server import ServerStore
 from tests.fakes.stores import OpenedStore, open_store
 from tests.shared.store import conftest as stores
+from tests.support.redis_server import free_port
 from workers.corpus.replies import store_reply
 from workers.search.resources import SearchResources
 
@@ -145,3 +147,16 @@ def test_what_is_for_a_server_says_so(storing: Storing) -> None:
     ):  # fmt: skip
         with pytest.raises(InputError, match="is for a Qdrant server"):
             call()
+
+
+def test_given_nothing_at_the_address_when_migrated_then_that_is_said_at_once_and_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("RAMIFY_DATA_DIR", str(tmp_path / "data"))
+    url = f"http://127.0.0.1:{free_port()}"
+    began = time.monotonic()
+    done = CliRunner().invoke(app, ["store", "migrate", "--to", url])
+    assert (done.exit_code, done.stderr.count("\n")) == (1, 1)
+    assert f"Qdrant does not answer while connecting to {url}" in done.stderr
+    assert time.monotonic() - began < 20, "no patience before the first answer"
+    assert not [one for one in caplog.records if one.name == "stamina"]

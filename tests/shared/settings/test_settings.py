@@ -67,7 +67,12 @@ def test_command_line_over_environment_over_file(monkeypatch: pytest.MonkeyPatch
         ('[[strategies.x]]\nstage = "lexical"', "strategies", "needs exactly one stage fusion"),
         ("[[strategies.x]]\nlimit = 3", "strategies.x, stage 1", "names no stage"),
         ('[strategies]\nx = "lexical"', "strategies.x", "write a list of stages"),
-        ('[store]\nkind = "server"', "store", "needs url"),
+        ('[store]\nkind = "server"', "store.kind", "needs store.url"),
+        (
+            "[store.qdrant]\nwrite_consistency = 3\nreplicas = 2", "store.qdrant.write_consistency",
+            "3 cannot be used: with replicas = 2",
+        ),
+        ("[redis]\nurl = 'localhost:6379'", "redis.url", "write redis://"),
         ('[flower]\nhost = "0.0.0.0"', "flower", "basic_auth"),
         ("= broken", "ramify.toml", "valid TOML"),
         ("nonsense = 1", "nonsense", "no such setting"),
