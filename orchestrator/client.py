@@ -14,6 +14,7 @@ from redis import Redis
 from orchestrator.batches import BatchIntake
 from orchestrator.batching import Batching
 from orchestrator.diagnosis.batch import why_batch
+from orchestrator.diagnosis.facts import unserved_queues
 from orchestrator.diagnosis.job import why_job
 from orchestrator.documents.corpus import Corpus, last_ingests
 from orchestrator.documents.ingest import Ingesting
@@ -244,6 +245,11 @@ class Ramify(Batching, Keeping):
     def settings_differ(self) -> str | None:
         """One sentence where running pools have other settings than this client, with what to do; None where not."""
         return self._submitter.running.difference()
+
+    def unserved_queues(self) -> tuple[str, ...]:
+        """The queues that no worker serves now: what is sent there waits."""
+        with reachable(self.settings):
+            return unserved_queues(self._redis)
 
     def cancel(self, job_id: str, state: State = State.CANCELLED, reason: str = "cancelled by the caller") -> bool:
         """End a job and keep its leaves from running. False when it had ended before. Raises: NotFoundError."""

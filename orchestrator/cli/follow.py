@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import nullcontext
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext, suppress
 
 from rich.console import RenderableType
 from rich.live import Live
@@ -18,13 +19,15 @@ from orchestrator.client import Ramify
 from orchestrator.growth import Growth, apply
 from orchestrator.outage import Outage
 from orchestrator.text_lines import one_line
-from shared.errors import NotRunningError
+from shared.errors import NotRunningError, RamifyError
 from shared.jobs.reader import PAST_TIME_S
 from shared.models import BatchStatus, JobEvent, JobStatus, Node
 from shared.models.route import Route
 
 FRAMES_PER_S = 8
 _POLL_S = 0.5
+#: Seconds of waiting after which queues without a worker are told of.
+_PATIENCE_S = 5.0
 #: Seconds between two lines where there is no terminal.
 _LINE_S = 10.0
 
@@ -35,7 +38,32 @@ def follow(client: Ramify, job_id: str, *, as_json: bool = False) -> JobStatus:
     Raises: NotFoundError, NotRunningError when Redis is unreachable at first, or for longer than `outage.OUTAGE_S`.
     """
     status, outage = client.status(job_id), Outage(streams.warn)
-    events = client.stream(job_id, outage=outage)
+    with _told_of_missing_workers(client):
+        _show_events(client, status, outage, as_json=as_json)
+    return outage.retry(lambda: client.status(job_id))
+
+
+@contextmanager
+def _told_of_missing_workers(client: Ramify) -> Iterator[None]:
+    """One line, where the block takes some seconds and there are queues without a worker."""
+    over = threading.Event()
+
+    def look() -> None:
+        if over.wait(_PATIENCE_S):
+            return
+        with suppress(RamifyError):  # that Redis is away is told by who follows
+            if missing := client.unserved_queues():
+                streams.warn(f"no worker serves {', '.join(missing)}, and what is sent there waits: `ramify doctor`")
+
+    threading.Thread(target=look, name="missing-workers", daemon=True).start()
+    try:
+        yield
+    finally:
+        over.set()
+
+
+def _show_events(client: Ramify, status: JobStatus, outage: Outage, *, as_json: bool) -> None:
+    events = client.stream(status.job_id, outage=outage)
     console = streams.console(stderr=True)
     if as_json:
         for event in events:
@@ -56,7 +84,6 @@ def follow(client: Ramify, job_id: str, *, as_json: bool = False) -> JobStatus:
         for event in events:
             if text := sentence(event):
                 streams.note(text)
-    return outage.retry(lambda: client.status(job_id))
 
 
 def _follow_files(events: Iterable[JobEvent]) -> None:

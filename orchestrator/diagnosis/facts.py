@@ -13,6 +13,7 @@ from kombu.exceptions import OperationalError
 from redis import Redis
 from redis.exceptions import ResponseError
 
+from orchestrator.diagnosis.wording import serving
 from orchestrator.reaper.rules import task_of, task_of_job
 from orchestrator.reaper.views import View, World, living_workers
 from shared.connections.heartbeat import SilentWorker, WorkerBeat, silent_workers, workers
@@ -31,7 +32,7 @@ from shared.models.status import Failure, Redriven
 from shared.providers.gates.gate import NAMES, time_of_day
 from shared.providers.gates.state import read_gates
 from shared.settings import Settings
-from shared.tasks.broker import queue_lengths
+from shared.tasks.broker import BrokerLostError, queue_lengths
 
 _EVENTS, _REDRIVES = 500, 5
 T = TypeVar("T")
@@ -40,13 +41,17 @@ P = ParamSpec("P")
 
 @dataclass
 class Facts:
-    """What is known of one job. `own`: jobs of its tenant under way in its lane. `known`: everything could be read."""
+    """What is known of one job. `own`: jobs of its tenant under way in its lane. `known`: everything could be read.
+
+    `broker`: why RabbitMQ carries no message now; empty where it does, or where nobody asked.
+    """
 
     status: JobStatus
     view: View
     world: World = field(default_factory=lambda: World(now=0.0))
     place: QueuePosition | None = None
     known: bool = True
+    broker: str = ""
     own: int = 0
     window: int = 0
     heartbeats: Sequence[WorkerBeat] = ()
@@ -78,6 +83,12 @@ def unavailable_providers(client: Redis, settings: Settings) -> tuple[str, ...]:
     return tuple(found)
 
 
+def unserved_queues(client: Redis) -> tuple[Queue, ...]:
+    """The queues that no worker takes messages from, by their heartbeats. Raises: redis.exceptions.RedisError."""
+    beats, silent = workers(client), silent_workers(client)
+    return tuple(queue for queue in Queue if not serving(beats, silent, queue))
+
+
 def _queues(view: View) -> set[Queue]:
     """The queues in which work of the job may wait."""
     if view.state in TERMINAL or view.awaiting_admission:
@@ -93,6 +104,7 @@ class FactReader:
         self._app, self._jobs, self._id = app, jobs, job_id
         self._keys = JobKeys(job_id)
         self._faults: list[str] = []
+        self._broker = ""
 
     def facts(self) -> Facts:
         """Everything, in about ten round trips."""
@@ -108,7 +120,7 @@ class FactReader:
         held = self._hash("its tenant's share", AdmissionKeys(lane.value).held)
         facts.own = self._tried("its tenant's share", 0, int, held.get(status.tenant) or 0)
         facts.world = self._world(view)
-        facts.known = not self._faults
+        facts.known, facts.broker = not (self._faults or self._broker), self._broker
         facts.heartbeats = self._tried("the workers", (), workers, client)
         facts.silent = self._tried("the silent workers", (), silent_workers, client)
         facts.nodes = self._tried("its tree", {}, jobs.nodes, self._id)
@@ -122,6 +134,8 @@ class FactReader:
         """Where heartbeats cannot be read, all workers count as alive."""
         busy = {work.busy.worker for work in view.items.values() if work.busy}
         queues, settings = _queues(view), self._jobs.settings
+        if view.awaiting_admission and settings.broker.rabbitmq:
+            queues = {Queue.PLAN}  # without it nothing is let in
         return World(
             now=self._jobs.clock.now(),
             living=self._tried("who lives", frozenset(busy), living_workers, self._jobs.client, busy),
@@ -137,6 +151,9 @@ class FactReader:
     def _tried(self, what: str, otherwise: T, read: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
         try:
             return read(*args, **options)
+        except BrokerLostError as error:
+            self._broker = str(error)
+            return otherwise
         except (ResponseError, DamagedError, ValueError, TypeError, OperationalError) as error:
             self._faults.append(f"{what} cannot be read ({str(error) or type(error).__name__})")
             return otherwise

@@ -132,6 +132,8 @@ def _answer(facts: Facts, work: tuple[PendingWork, ...], turn: Turn | None) -> t
         message, command = _if_reaper_runs(facts, f"{message}.", watch)
     else:
         message, command = _under_way(facts, work, watch)
+    if facts.broker:
+        return f"{facts.broker}. Until then nothing goes on. {message}{over}", "ramify doctor"
     return f"{message}{over}", command
 
 

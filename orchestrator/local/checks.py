@@ -28,6 +28,9 @@ from shared.settings.server_url import with_login
 from shared.settings.strategies import checked_plugins
 
 START = "ramify up -d"
+_START_POOLS = (
+    "start the pools that use this Redis, as docs/operations.md has it (`ramify up -d` starts all of them here)"
+)
 NOT_RUNNING = "not running"
 TIMEOUT_S = 3.0
 _PACKAGES = ("celery", "redis", "qdrant-client", "qdrant-edge-py", "flower")
@@ -56,6 +59,11 @@ def failed(name: str, detail: str, fix: str = "") -> Check:
 def unknown(name: str, detail: str, fix: str = "") -> Check:
     """Nothing to judge: not configured, not running, or not answering."""
     return Check(name=name, ok=None, detail=detail, fix=fix)
+
+
+def how_to_start(settings: Settings) -> str:
+    """The pools of an operator's own Redis may run under a supervisor of his own."""
+    return _START_POOLS if settings.redis.url.get_secret_value() else START
 
 
 def size(count: float) -> str:
@@ -123,11 +131,15 @@ def _redis_binary(settings: Settings, *, runs: bool) -> Iterator[Check]:
         yield from redis_fixes(product, number)
 
 
-def redis_fixes(product: str, number: redis_binary.Version) -> Iterator[Check]:
-    """A warning for a server without known security fixes; by its number alone, which a distribution may not raise."""
+def redis_fixes(product: str, number: redis_binary.Version, *, own: bool = False) -> Iterator[Check]:
+    """A warning for a server without known security fixes; by its number alone, which a distribution may not raise.
+
+    `own`: redis.url names it, and nobody knows how it was installed.
+    """
     if missing := redis_binary.missing_fixes(product, number):
         detail = f"{missing}, unless its distributor has added them"
-        yield unknown("redis fixes", detail, f"{redis_binary.NEWER}, then `ramify down` and `ramify up -d`")
+        here = f"{redis_binary.NEWER}, then `ramify down` and `ramify up -d`"
+        yield unknown("redis fixes", detail, "upgrade the server that redis.url names" if own else here)
 
 
 def _data_folder(settings: Settings) -> Sequence[Check]:
@@ -178,7 +190,7 @@ def flower(settings: Settings, state: StackState | None) -> Check:
     if not settings.flower.enabled:
         return unknown("flower", "switched off (flower.enabled)")
     if state is None or not state.flower_url:
-        return unknown("flower", NOT_RUNNING, START)
+        return unknown("flower", NOT_RUNNING, "" if settings.redis.url.get_secret_value() else START)
     try:
         status, body = fetched(state.flower_url, "/healthcheck", TIMEOUT_S)
     except httpx.HTTPError as error:
@@ -195,7 +207,7 @@ def server(settings: Settings, state: StackState | None) -> Check:
     if not settings.server.enabled:
         return unknown("http", "switched off (server.enabled)")
     if state is None:
-        return unknown("http", NOT_RUNNING, START)
+        return unknown("http", NOT_RUNNING, "ramify serve" if settings.redis.url.get_secret_value() else START)
     if not state.server_url:
         return unknown("http", "not installed", "`pip install 'ramify[server]'`, then `ramify up -d`")
     try:

@@ -23,6 +23,7 @@ from orchestrator.local.checks import (
     unknown,
 )
 from shared.cache import Cache
+from shared.connections.addresses import Address
 from shared.connections.quarantine import Quarantine
 from shared.connections.redis_errors import redis_fault
 from shared.contract import PRIORITY_STEPS, Queue, queue_keys
@@ -36,17 +37,19 @@ _NEAR = 0.9
 _BEHIND_S, _BEHIND_BYTES = 10, 10_000_000
 
 
-def redis(settings: Settings | None) -> Sequence[Check]:
-    """What Redis says of itself, what waits in the queues, and what the caches saved."""
+def redis(settings: Settings | None, *, own: bool = False) -> Sequence[Check]:
+    """What Redis says of itself, what waits in the queues, and what the caches saved. `own`: redis.url names it."""
     if settings is None:
         return [unknown(name, NOT_RUNNING, START) for name in ("redis", "queues")]
     try:
         with quick_client(settings) as client:
-            found = read_info(client.info())
+            found = read_info(client.info(), own=own)
             return [*found, *_queues_and_caches(client, settings)] if found[0].ok else found
     except redis_client.RedisError as error:
-        detail = redis_fault(error) or f"does not answer: {error}"
-        return [failed("redis", detail, "start it, or correct redis.url")]
+        where = Address(settings.redis).label
+        start = {"start": "see its log on its machine, or check redis.url"} if own else {}
+        detail = f"{where} {redis_fault(error, **start) or f'does not answer: {error}'}"
+        return [failed("redis", detail, f"look at the Redis at {where}" if own else "start it, or correct redis.url")]
 
 
 def _queues_and_caches(client: redis_client.Redis, settings: Settings) -> Sequence[Check]:
@@ -110,7 +113,7 @@ def _answers(client: redis_client.Redis) -> Check:
     )
 
 
-def read_info(info: Info) -> Sequence[Check]:
+def read_info(info: Info, *, own: bool = False) -> Sequence[Check]:
     """What Redis says about itself, in reading order; pure. While it loads its file, only that."""
     if _number(info, "loading"):
         done, left = _number(info, "loading_loaded_perc"), _number(info, "loading_eta_seconds")
@@ -118,15 +121,23 @@ def read_info(info: Info) -> Sequence[Check]:
         return [failed("redis", detail, "wait; workers and clients come back by themselves")]
     used = size(_number(info, "used_memory"))
     answers = passed("redis", f"answers, version {info.get('redis_version')}, {used} in use")
-    return [answers, *_fixes(info), *_role(info), _persistence(info), _policy(info), *_memory(info), *_clients(info)]
+    return [
+        answers,
+        *_fixes(info, own=own),
+        *_role(info),
+        _persistence(info),
+        _policy(info),
+        *_memory(info),
+        *_clients(info),
+    ]
 
 
-def _fixes(info: Info) -> Iterator[Check]:
+def _fixes(info: Info, *, own: bool) -> Iterator[Check]:
     """Nothing for a release with the known security fixes. Valkey says a Redis version besides its own."""
     product = "Valkey" if "valkey_version" in info else "Redis"
     said = str(info.get("valkey_version") or info.get("redis_version") or "")
     if re.fullmatch(r"\d{1,4}(\.\d{1,6}){2}", said):
-        yield from redis_fixes(product, tuple(map(int, said.split("."))))
+        yield from redis_fixes(product, tuple(map(int, said.split("."))), own=own)
 
 
 def _number(info: Info, name: str) -> float:

@@ -15,7 +15,17 @@ from redis.exceptions import RedisError
 
 from orchestrator.diagnosis.settings import RESTART, difference, telling
 from orchestrator.diagnosis.wording import remedy, silence
-from orchestrator.local.checks import NOT_RUNNING, START, Check, failed, passed, quick_client, size, unknown
+from orchestrator.local.checks import (
+    NOT_RUNNING,
+    START,
+    Check,
+    failed,
+    how_to_start,
+    passed,
+    quick_client,
+    size,
+    unknown,
+)
 from orchestrator.local.redis_server import require_redis
 from orchestrator.local.state import StackState, read_state
 from orchestrator.reaper.reaper import LAST_RUN
@@ -53,7 +63,7 @@ def supervisor(settings: Settings, state: StackState | None) -> Check:
     folder = settings.data_dir.absolute()
     if state is None:
         if (left := read_state(settings)) is None:
-            return unknown("stack", f"{NOT_RUNNING} in {folder}", START)
+            return unknown("stack", f"{NOT_RUNNING} in {folder}", how_to_start(settings))
         detail = f"its supervisor (process {left.pid}) was killed"
         return failed("stack", detail, "`ramify down` clears what it left, then `ramify up -d`")
     detail = f"process {state.pid}, up since {state.started_at:%Y-%m-%d %H:%M} UTC"
@@ -78,11 +88,11 @@ def _restarts(state: StackState, wanted: Callable[[float], bool]) -> str:
 
 def workers(settings: Settings, connected: Settings | None) -> Sequence[Check]:
     """Whether every queue has a worker that serves it, and what the search worker says about its store."""
-    found, store = _pools_and_store(connected)
+    found, store = _pools_and_store(connected, how_to_start(settings))
     return [*found, *_store_folder(settings), store]
 
 
-def _pools_and_store(connected: Settings | None) -> tuple[Sequence[Check], Check]:
+def _pools_and_store(connected: Settings | None, start: str) -> tuple[Sequence[Check], Check]:
     if connected is None:
         no_store = unknown("store", "the search worker, which owns it, is not running", START)
         return [unknown("pools", NOT_RUNNING, START)], no_store
@@ -103,11 +113,15 @@ def _pools_and_store(connected: Settings | None) -> tuple[Sequence[Check], Check
         # One that a signal has stopped did not answer itself: another worker has the same name.
         silent = [one for one in heartbeat.silent_workers(client) if one.stopped or names.of(one.worker) not in answers]
         told = telling(client)
-    found = [*pools(answers, beats, ages, silent, count), *pool_settings(connected, told), *pool_releases(beats)]
+    found = [
+        *pools(answers, beats, ages, silent, count, start=start),
+        *pool_settings(connected, told),
+        *pool_releases(beats),
+    ]
     if any(TaskName.SEARCH_INFO.queue.value in queues for queues in answers.values()):
         return found, _store(connected)
     searching = [one for one in silent if TaskName.SEARCH_INFO.queue in POOL_QUEUES.get(one.pool, ())]
-    return found, unknown("store", "no search worker answers", f"`{remedy(searching)}`" if searching else START)
+    return found, unknown("store", "no search worker answers", f"`{remedy(searching)}`" if searching else start)
 
 
 def _served_queues(settings: Settings) -> tuple[dict[str, list[str]], Counter[str]]:
@@ -131,20 +145,22 @@ def _served_queues(settings: Settings) -> tuple[dict[str, list[str]], Counter[st
     return found, count
 
 
-def pools(
+def pools(  # noqa: PLR0913 - what is known of workers
     answers: Mapping[str, Sequence[str]],
     beats: Sequence[WorkerBeat],
     ages: Mapping[str, float],
     silent: Sequence[SilentWorker] = (),
     count: Mapping[str, int] | None = None,
+    *,
+    start: str = START,
 ) -> Sequence[Check]:
     """What is wrong with which worker, in one line each; one line when all is well.
 
     `answers`: node name to its queues, of those that answer remote control; `count`: how many have that name. `ages`:
     node name to seconds since its last heartbeat, of those that had one today. `silent`: those of this host that live
-    and do not answer.
+    and do not answer. `start`: how missing ones are started.
     """
-    faults = [*_unserved(answers, beats, silent), *_without_heartbeat(answers, ages)]
+    faults = [*_unserved(answers, beats, silent, start), *_without_heartbeat(answers, ages)]
     if faults:
         return faults
     number = {node: (count or {}).get(node, 1) for node in sorted(answers)}
@@ -193,7 +209,7 @@ class NodeNames:
 
 
 def _unserved(
-    answers: Mapping[str, Sequence[str]], beats: Sequence[WorkerBeat], silent: Sequence[SilentWorker]
+    answers: Mapping[str, Sequence[str]], beats: Sequence[WorkerBeat], silent: Sequence[SilentWorker], start: str
 ) -> Iterator[Check]:
     names, served = NodeNames(beats), {queue for queues in answers.values() for queue in queues}
     missing = [queue.value for queue in Queue if queue.value not in served]
@@ -206,12 +222,12 @@ def _unserved(
         return
     if not missing:
         return
-    detail, fix = f"no worker serves {', '.join(missing)}", START
+    detail, fix = f"no worker serves {', '.join(missing)}", start
     if mute := sorted({names.of(beat.worker) for beat in beats if set(beat.queues) & set(missing)} - set(answers)):
         detail += f"; {', '.join(mute)} would, and lives, but does not answer"
         fix = "ask again in half a minute; if it stays so, see its log and start it anew"
     elif answers:
-        fix = "see the pools' logs; `ramify up -d` starts them"
+        fix = f"see the pools' logs; {f'`{START}` starts them' if start == START else start}"
     yield failed("pools", detail, fix)
 
 

@@ -25,7 +25,7 @@ def examine(settings: Settings) -> list[Check]:
     looks: dict[str, Look] = {
         "machine": lambda: checks.machine(settings, runs=connected is not None),
         "stack": lambda: checks_stack.supervisor(settings, state),
-        "redis": lambda: checks_redis.redis(connected),
+        "redis": lambda: checks_redis.redis(connected, own=bool(settings.redis.url.get_secret_value())),
         "broker": lambda: checks_broker.broker(connected),
         "pools": lambda: checks_stack.workers(settings, connected),
         "jobs": lambda: checks_stack.jobs(connected),

@@ -17,7 +17,10 @@ from celery import Celery, Signature, Task, chain, chord
 from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
+from shared.connections.addresses import Address
+from shared.connections.redis_errors import redis_fault, unforeseen_fault
 from shared.contract import PRIORITY_STEPS, TaskMessage, TaskName
+from shared.errors import NotRunningError
 from shared.jobs import JobStore
 from shared.jobs.ingests import NextItems
 from shared.jobs.scripts import grown_branches
@@ -186,4 +189,11 @@ class Dispatcher:
         try:
             self.run()
         except (RedisError, OperationalError) as error:
-            log.warning("waiting jobs could not be let in (%s): the reaper does it", type(error).__name__)
+            log.warning("%s; jobs that wait are let in when it answers again", self._said(error))
+
+    def _said(self, error: Exception) -> str:
+        """Of RabbitMQ the error is a sentence already."""
+        if isinstance(error, NotRunningError):
+            return str(error)
+        fault = redis_fault(error) or unforeseen_fault(error)
+        return f"Redis at {Address(self._jobs.settings.redis).label} {fault}"

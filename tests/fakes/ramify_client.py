@@ -193,6 +193,9 @@ class FakeRamify:
             raise KeyboardInterrupt
         return iter(events(self.requests[job_id].question, self.status(job_id).state))
 
+    def unserved_queues(self):
+        return ()
+
     def result(self, job_id, *, partial=False):
         status = self.status(job_id)
         if status.state != "done" and not partial:

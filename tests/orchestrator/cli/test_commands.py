@@ -1,6 +1,7 @@
 """The commands: what goes to which stream, and the exit codes. The client is a fake; the settings are real."""
 
 import json
+import threading
 
 import pytest
 import typer
@@ -8,10 +9,12 @@ from kombu.exceptions import OperationalError
 from redis.exceptions import OutOfMemoryError, ResponseError
 from typer.testing import CliRunner
 
+from orchestrator.cli import follow
 from orchestrator.cli.main import app
 from orchestrator.local.checks import Check
 from shared.errors import NotRunningError
 from tests.fakes.ramify_client import FakeRamify
+from tests.support.waiting import until
 
 GROUPS = [
     "up",
@@ -105,6 +108,20 @@ def test_given_how_a_job_ends_when_asked_then_the_exit_code_says_so(client, end,
 def test_given_a_failed_job_when_asked_for_json_then_its_status_is_the_document(client):
     client.ends = lambda _: "failed"
     assert json.loads(ramify("ask", "q", "--json").stdout)["error"] == "none of the 2 leaves answered"
+
+
+@pytest.mark.parametrize("unserved", [(), ("plan", "search")])
+def test_given_queues_without_a_worker_when_a_job_is_waited_for_then_it_is_told_long_before_the_deadline(
+    client, monkeypatch, unserved
+):
+    told, looked, stream = [], threading.Event(), client.stream
+    monkeypatch.setattr(follow, "_PATIENCE_S", 0.0)
+    monkeypatch.setattr(follow.streams, "warn", told.append)
+    monkeypatch.setattr(client, "unserved_queues", lambda: (looked.set(), unserved)[1])
+    monkeypatch.setattr(client, "stream", lambda *args, **more: looked.wait(10) and stream(*args, **more))
+    assert ramify("ask", "q").exit_code == 0
+    until(lambda: len(told) == bool(unserved), 5, "told")
+    assert all("no worker serves plan, search" in one and "ramify doctor" in one for one in told)
 
 
 def test_given_an_interrupt_when_following_then_the_id_and_the_ways_back_are_printed(client):

@@ -9,6 +9,7 @@ import pytest
 import redis
 
 from orchestrator.client import Ramify
+from orchestrator.diagnosis.job import why_job
 from shared.connections.heartbeat import WORKERS, key, worker_id
 from shared.jobs import JobStore
 from shared.jobs.keys import AdmissionKeys
@@ -16,7 +17,10 @@ from shared.models import Lane
 from shared.models.status import BatchWhy, Why
 from shared.providers.gates.gate_store import key_of
 from shared.settings import Settings, load_settings
+from shared.settings.broker import BrokerSettings
+from shared.tasks.app import make_app
 from tests.fakes.walked_jobs import WalkedJob
+from tests.support.redis_server import free_port
 
 GATE = "llm:127.0.0.1:9"
 
@@ -105,3 +109,20 @@ def test_given_a_degraded_answer_then_why_points_to_its_repair_and_a_warning_is_
     assert found.next == f"ramify retry --degraded {job_id}"
     assert found.last_error == ("no store" if partial else None)
     assert ramify.retry(job_id, degraded=True).taken_over.leaves == (1 if partial else 2)
+
+
+def test_given_a_rabbitmq_that_is_away_then_it_is_the_answer(
+    store: JobStore, settings: Settings, ramify: Ramify
+) -> None:
+    job_id, at = ramify.submit("why?"), f"127.0.0.1:{free_port()}"
+    broker = BrokerSettings(url=f"amqp://u:p@{at}/v", timeout_s=0.2)
+    found = why_job(
+        make_app(over := settings.model_copy(update={"broker": broker})), JobStore(store.client, over), job_id
+    )
+    assert found.said.startswith(f"RabbitMQ at {at}, virtual host 'v' does not answer")
+    assert (found.next, found.faults) == ("ramify doctor", ())
+
+
+def test_queues_without_a_worker_are_told_by_heartbeats(ramify: Ramify, batch_id: str) -> None:
+    assert batch_id
+    assert ramify.unserved_queues() == ("rerank", "merge", "index")

@@ -148,6 +148,8 @@ def test_a_queue_without_a_worker_is_named() -> None:
     ((ok, detail, fix),) = read(answers, beats, SEEN)
     assert (ok, detail) == (False, "no worker serves search, index")
     assert "ramify up -d" in fix
+    (own,) = checks_stack.pools(answers, beats, SEEN, start="start yours")
+    assert own.fix == "see the pools' logs; start yours"
 
 
 def test_a_worker_that_lives_but_does_not_answer_is_told_from_one_that_is_gone() -> None:

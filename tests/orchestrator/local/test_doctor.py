@@ -39,6 +39,10 @@ def test_given_nothing_when_examined_then_every_line_is_there_and_says_how_to_st
 def test_given_a_redis_that_is_not_there_when_examined_then_that_is_the_one_fault(tmp_path):
     found = findings(data_dir=tmp_path, redis={"url": "redis://:s3cret@127.0.0.1:9/0"})
     assert found["redis"].ok is False
+    assert found["redis"].detail.startswith("127.0.0.1:9 does not answer")
+    assert found["stack"].fix.startswith("start the pools that use this Redis")
+    assert not any("apt" in check.fix or check.fix == "ramify up -d" for check in found.values())
+    assert "ramify up" not in found["redis"].detail + found["redis"].fix
     assert found["pools"].detail == found["store"].detail == "cannot be asked: Redis does not answer"
     assert not any("s3cret" in str(check) for check in found.values())
 

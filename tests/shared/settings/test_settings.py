@@ -69,7 +69,8 @@ def test_command_line_over_environment_over_file(monkeypatch: pytest.MonkeyPatch
         ('[strategies]\nx = "lexical"', "strategies.x", "write a list of stages"),
         ('[store]\nkind = "server"', "store.kind", "needs store.url"),
         (
-            "[store.qdrant]\nwrite_consistency = 3\nreplicas = 2", "store.qdrant.write_consistency",
+            "[store.qdrant]\nwrite_consistency = 3\nreplicas = 2",
+            "store.qdrant.write_consistency",
             "3 cannot be used: with replicas = 2",
         ),
         ("[redis]\nurl = 'localhost:6379'", "redis.url", "write redis://"),

@@ -22,7 +22,7 @@ from shared.tasks.amqp_transport import Channel
 from shared.tasks.app import make_app
 from shared.tasks.broker import BrokerLostError, names_of, queue_lengths
 from shared.tasks.consumer import QuarantiningConsumer
-from shared.tasks.signatures import send_chord, task_signature
+from shared.tasks.signatures import Dispatcher, send_chord, task_signature
 from tests.support.redis_server import free_port
 
 
@@ -97,7 +97,9 @@ class _Nothing:
 
 
 @pytest.mark.parametrize("served", [False, True])
-def test_given_a_broker_that_is_away_or_silent_when_asked_then_it_is_one_sentence_in_time(served: bool) -> None:
+def test_given_a_broker_that_is_away_or_silent_when_asked_then_it_is_one_sentence_in_time(
+    served: bool, caplog: pytest.LogCaptureFixture
+) -> None:
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         if served:
@@ -112,6 +114,10 @@ def test_given_a_broker_that_is_away_or_silent_when_asked_then_it_is_one_sentenc
             assert ("in time" if served else "start it") in str(caught.value)
             assert not caught.value.final
             assert "s3cret" not in str(caught.value)
+        jobs = SimpleNamespace(admit=lambda: [("a" * 8, 0)], settings=settings)
+        Dispatcher(app, jobs).try_run()
+        assert f"RabbitMQ at 127.0.0.1:{port}" in caplog.text
+        assert "BrokerLostError" not in caplog.text
         assert time.monotonic() - began < 30
 
 
