@@ -210,7 +210,7 @@ def test_given_points_that_do_not_fit_when_upserted_then_one_sentence_and_nothin
     good = make_point("good", "good")
     for bad, words in [
         (good.model_copy(update={"dense": (1.0, 0.0)}), "2 numbers"),
-        (good.model_copy(update={"chunk": good.chunk.model_copy(update={"chunk_id": "7"})}), "UUID"),
+        (good.model_copy(update={"chunk": good.chunk.model_copy(update={"chunk_id": "7"})}), "UUID|counting"),
     ]:
         with pytest.raises(StoreError, match=words):
             filled.upsert([good, bad])
