@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-import redis
 from pydantic import SecretStr
 
 from orchestrator.access.keys import KeyStore
@@ -56,19 +55,11 @@ class Backups:
         """Fresh servers and folders with the backup of one moment each."""
         place = self.folder / f"{redis_of}-{store_of}"
         (place / "redis").mkdir(parents=True)
-        shutil.copy(self.folder / f"{redis_of}.rdb", place / "redis" / "dump.rdb")
-        with RedisServer(place / "redis", "--appendonly", "no") as reading, reading.client() as client:
-            client.config_set("appendonly", "yes")  # one that starts with it does not read dump.rdb
-            until(lambda: not _writes_again(client), 30, "its append-only file is written")
+        shutil.copy(self.folder / f"{redis_of}.rdb", place / "redis" / "appendonly.aof")
         with RedisServer(place / "redis", lasting=True) as server:
             settings = settings_at(place, server)
             Storing(settings).restore(self.folder / f"{store_of}.tar.gz")
             yield server, settings
-
-
-def _writes_again(client: redis.Redis) -> bool:
-    found = client.info("persistence")
-    return bool(found["aof_rewrite_in_progress"] or found["aof_rewrite_scheduled"])
 
 
 def settings_at(place: Path, server: RedisServer) -> Settings:
