@@ -68,8 +68,9 @@ class QdrantNode:
         return self
 
     def answers(self) -> bool:
+        """It lives; one that copies shards back may not be ready for minutes."""
         with suppress(httpx.HTTPError):
-            return httpx.get(f"{self.url}/readyz", timeout=2, trust_env=False).is_success
+            return httpx.get(f"{self.url}/livez", timeout=2, trust_env=False).is_success
         return False
 
     def kill(self) -> None:
