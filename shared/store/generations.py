@@ -117,7 +117,7 @@ class Generations:
             if name != self.name and not found.config.metadata and not found.points_count:
                 self.drop(name)
 
-    def differences(self, name: str) -> list[layout.Difference]:
+    def differences(self, name: str) -> list[layout.SettingDifference]:
         """Where a collection does not follow the settings."""
         return layout.differences(self.settings, self.look(name), indexed=self.indexed)
 

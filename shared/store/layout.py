@@ -16,7 +16,7 @@ from shared.store.base import DENSE, SPARSE, TRIGRAM, BuiltWith
 OLDEST_SERVER = (1, 20)
 
 
-class Difference(Model):
+class SettingDifference(Model):
     """A setting that a collection does not follow. `change`: in place, or by a migration to a new collection."""
 
     setting: str
@@ -85,7 +85,9 @@ def searching(layout: QdrantSettings, request: models.QueryRequest) -> models.Qu
     return request.model_copy(update={"params": params.model_copy(update=more)})
 
 
-def differences(layout: QdrantSettings, found: models.CollectionInfo, *, indexed: bool = True) -> list[Difference]:
+def differences(
+    layout: QdrantSettings, found: models.CollectionInfo, *, indexed: bool = True
+) -> list[SettingDifference]:
     """Where a collection does not follow the settings; what no setting names may be as it is.
 
     `indexed` False: its payload indexes are not looked at.
@@ -110,24 +112,24 @@ def differences(layout: QdrantSettings, found: models.CollectionInfo, *, indexed
         *_quantized(layout, config.quantization_config),
     ]
     named = [
-        Difference(setting=name, wanted=wanted, found=has, change="migrate" if name == "shards" else "in place")
+        SettingDifference(setting=name, wanted=wanted, found=has, change="migrate" if name == "shards" else "in place")
         for name, wanted, has in pairs
         if wanted is not None and wanted != has
     ]
     return [*named, *(_unlike_indexes(layout, found.payload_schema) if indexed else ())]
 
 
-def _unlike_indexes(layout: QdrantSettings, present: dict[str, models.PayloadIndexInfo]) -> Iterator[Difference]:
+def _unlike_indexes(layout: QdrantSettings, present: dict[str, models.PayloadIndexInfo]) -> Iterator[SettingDifference]:
     """Payload indexes that are missing, and those of tenants that are kept otherwise."""
     for field in schema.INDEXED:
         index = present.get(field.name)
         if index is None:
-            yield Difference(setting=f"index of {field.name}", wanted=field.kind, found=None, change="in place")
+            yield SettingDifference(setting=f"index of {field.name}", wanted=field.kind, found=None, change="in place")
         elif field.tenant:
             kept = bool(getattr(index.params, "is_tenant", None))
             if kept != layout.tenant_index:
                 name = f"tenant_index ({field.name})"
-                yield Difference(setting=name, wanted=layout.tenant_index, found=kept, change="migrate")
+                yield SettingDifference(setting=name, wanted=layout.tenant_index, found=kept, change="migrate")
 
 
 def _quantized(layout: QdrantSettings, found: Any) -> list[tuple[str, Any, Any]]:

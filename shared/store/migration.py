@@ -27,7 +27,7 @@ from shared.store.copying import Copier, MigrationProgress, Tell, patiently
 from shared.store.generations import Generations
 from shared.store.points import ServerPoints
 from shared.store.server_meta import Copying, Mirror, ServerMeta, notes_of
-from shared.store.verification import Verification, verified
+from shared.store.verification import CopyVerification, verified
 
 #: Comparisons of all payloads; the second one finds what a writer left undone that died during the first.
 _COMPARISONS = 5
@@ -55,7 +55,7 @@ class MigrationReport(Model):
     copied: int
     mended: int = 0
     embedded: int = 0
-    verification: Verification
+    verification: CopyVerification
     switched: bool = False
     fault: str = ""
     seconds: float = 0.0
@@ -221,7 +221,7 @@ class Migration:
             time.sleep(seconds)
 
 
-def fault_of(found: Verification, least: float, *, same: bool, force: bool) -> str:
+def fault_of(found: CopyVerification, least: float, *, same: bool, force: bool) -> str:
     """Why a copy must not be used yet; "" when it may. `same`: its vectors are those of the source."""
     if found.unlike:
         return f"the copy is not whole ({'; '.join(found.unlike[:3])}): run `ramify store migrate` again"

@@ -12,7 +12,7 @@ from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedR
 from shared.models.base import Model
 from shared.store.base import DENSE, BuiltWith
 from shared.store.generations import Generations
-from shared.store.layout import OLDEST_SERVER, Difference, update
+from shared.store.layout import OLDEST_SERVER, SettingDifference, update
 from shared.store.points import without_vector
 from shared.store.server import index_missing, point_alias
 from shared.store.server_errors import server_errors
@@ -44,7 +44,7 @@ class CollectionReport(Model):
     built_with: BuiltWith | None = None
     index_version: int = 0
     tenants: int = 0
-    differences: tuple[Difference, ...] = ()
+    differences: tuple[SettingDifference, ...] = ()
 
 
 class StoreStatus(Model):

@@ -13,7 +13,7 @@ from qdrant_client import models
 
 from shared.models.base import Model
 from shared.store.base import DENSE, SPARSE
-from shared.store.points import Found, Points
+from shared.store.points import FoundPoints, Points
 from shared.store.schema import TENANT, equals
 
 #: Hits of a sampled search.
@@ -26,7 +26,7 @@ _WORDS = 6
 _TRIES, _PAUSE_S = 10, 0.5
 
 
-class Verification(Model):
+class CopyVerification(Model):
     """What was found. `unlike`: counts that differ, as "tenant acme: 10 and 9".
 
     Overlaps are the shares of a search's first ten hits that the copy finds, too; None: not searched so. Of dense
@@ -43,7 +43,7 @@ class Verification(Model):
     dense_before: float | None = None
 
 
-def verified(source: Points, target: Points, searches: int, *, same_vectors: bool) -> Verification:
+def verified(source: Points, target: Points, searches: int, *, same_vectors: bool) -> CopyVerification:
     """Compare two collections. `same_vectors` False: their dense vectors are of two models, and may find others."""
     for left in range(_TRIES, 0, -1):
         here, there = source.count(), target.count()
@@ -55,7 +55,7 @@ def verified(source: Points, target: Points, searches: int, *, same_vectors: boo
         time.sleep(_PAUSE_S)
     sampled = _sample(source, searches)
     before, after = _dense_overlaps(source, target, sampled, same_vectors)
-    return Verification(
+    return CopyVerification(
         chunks=here,
         copied=there,
         unlike=tuple(unlike),
@@ -131,7 +131,7 @@ def _request(point: models.PointStruct, query: models.SparseVector | list[float]
     )
 
 
-def _overlap(here: Sequence[Sequence[Found]], there: Sequence[Sequence[Found]], tied: float) -> float:
+def _overlap(here: Sequence[Sequence[FoundPoints]], there: Sequence[Sequence[FoundPoints]], tied: float) -> float:
     """The mean share of hits that are in the other list, or that tie there with the last one."""
     shares = []
     for one, other in zip(here, there, strict=True):

@@ -30,7 +30,7 @@ class _Bounded:
         return own.wait(method, callback, seconds, returns_tuple)
 
 
-class Channel(_Bounded, pyamqp.Channel):
+class AmqpChannel(_Bounded, pyamqp.Channel):
     """Waits until messages in queues are confirmed; events, commands and replies, which go to exchanges, are not."""
 
     _confirm_selected: bool
@@ -77,14 +77,14 @@ class Channel(_Bounded, pyamqp.Channel):
 class Connection(_Bounded, pyamqp.Connection):
     """One whose channels are those above. `answer_s`: seconds for a reply or a confirmation."""
 
-    Channel = Channel
+    Channel = AmqpChannel
 
     def __init__(self, *args: Any, answer_s: float = _ANSWER_S, **kwargs: Any) -> None:
         self.answer_s = answer_s
         super().__init__(*args, **kwargs)
 
 
-class Transport(pyamqp.Transport):
+class AmqpTransport(pyamqp.Transport):
     """amqp://."""
 
     Connection = Connection

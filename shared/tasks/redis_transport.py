@@ -271,5 +271,5 @@ def install() -> None:
     TRANSPORT_ALIASES.update(dict.fromkeys(("redis", "rediss"), "shared.tasks.redis_transport:Transport"))
     TRANSPORT_ALIASES["sentinel"] = "shared.tasks.redis_transport:SentinelTransport"
     TRANSPORT_ALIASES.update(
-        amqp="shared.tasks.amqp_transport:Transport", amqps="shared.tasks.amqp_transport:TlsTransport"
+        amqp="shared.tasks.amqp_transport:AmqpTransport", amqps="shared.tasks.amqp_transport:TlsTransport"
     )

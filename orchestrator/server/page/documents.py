@@ -13,7 +13,7 @@ from fastapi.responses import Response
 
 from orchestrator.documents.corpus import counted_as
 from orchestrator.operations.documents import START
-from orchestrator.server.page.overviews import CorpusOverviews, Seen
+from orchestrator.server.page.overviews import CorpusOverviews, SeenCount
 from orchestrator.server.page.passages import original, passage_page
 from orchestrator.server.page.pdf_page import page_image
 from orchestrator.server.page.rendering import HEADERS
@@ -36,7 +36,7 @@ _FILTERS = ("kinds", "folders", "formats", "languages", "years", "sizes", "names
 @router.get("/corpus")
 def overview(visitor: ReadVisitor) -> Response:
     """Documents by kind, folder, format and so on, how fresh they are, the last ingests, and a form to upload more."""
-    seen, problem = Seen(), ""
+    seen, problem = SeenCount(), ""
     try:
         seen = _seen(visitor)
     except NotRunningError as error:
@@ -45,7 +45,7 @@ def overview(visitor: ReadVisitor) -> Response:
     return visitor.page("corpus.html", overview=found, seen=seen, problem=problem, jobs=_ingests(visitor))
 
 
-def _seen(visitor: Visitor) -> Seen:
+def _seen(visitor: Visitor) -> SeenCount:
     overviews: CorpusOverviews = visitor.request.app.state.overviews
     return overviews.of(visitor.client.tenant or DEFAULT_TENANT, lambda: visitor.client.corpus)
 

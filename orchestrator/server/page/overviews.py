@@ -20,7 +20,7 @@ class _StoppedError(Exception):
     """The server ends."""
 
 
-class Seen(NamedTuple):
+class SeenCount(NamedTuple):
     """The newest overview, None: none is whole yet. `at`: Unix seconds; `read` documents of `total` of the next one."""
 
     overview: CorpusOverview | None = None
@@ -58,7 +58,7 @@ class CorpusOverviews:
         self._closed = True
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    def of(self, tenant: str, corpus: Callable[[], Corpus]) -> Seen:
+    def of(self, tenant: str, corpus: Callable[[], Corpus]) -> SeenCount:
         """The overview as far as it is known within a moment. Raises: what the last count of it has raised."""
         with self._lock:
             count = self._counts.setdefault(tenant, _Count())
@@ -67,7 +67,7 @@ class CorpusOverviews:
             counting = count.under_way
         if counting is not None and wait([counting], _MOMENT_S).done:
             counting.result()
-        return Seen(count.overview, count.at, count.read, count.total)
+        return SeenCount(count.overview, count.at, count.read, count.total)
 
     def _run(self, count: _Count, corpus: Corpus) -> None:
         began = time.time()

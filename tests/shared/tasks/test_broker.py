@@ -18,7 +18,7 @@ from shared.errors import SettingsError
 from shared.models import Lane
 from shared.settings import Settings, load_settings
 from shared.settings.broker import BrokerSettings
-from shared.tasks.amqp_transport import Channel
+from shared.tasks.amqp_transport import AmqpChannel
 from shared.tasks.app import make_app
 from shared.tasks.broker import BrokerLostError, names_of, queue_lengths
 from shared.tasks.consumer import QuarantiningConsumer
@@ -137,7 +137,7 @@ def test_faults_that_stay_until_somebody_changes_something_are_final() -> None:
 
 
 def test_confirmations_of_several_messages_count_each() -> None:
-    channel = Channel.__new__(Channel)
+    channel = AmqpChannel.__new__(AmqpChannel)
     channel._open_tags, channel._refused = {1, 2, 3, 4}, False
     channel._on_basic_ack(2, multiple=True)
     assert channel._open_tags == {3, 4}
