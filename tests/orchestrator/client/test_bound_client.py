@@ -84,6 +84,7 @@ NEUTRAL = {
     "operator",
     "patience_s",
     "ping",
+    "unserved_queues",
     "reads_by_name",
     "redis",
     "settings_differ",
