@@ -10,7 +10,7 @@ from qdrant_client import models
 
 from shared.store.base import CollectionState
 from shared.store.embedded import EmbeddedStore
-from shared.store.points import FoundPoints, Points
+from shared.store.points import FoundPoint, Points
 from shared.store.schema import READ_BATCH, sliced
 from shared.store.snapshot_file import SnapshotFile
 
@@ -45,8 +45,8 @@ class EmbeddedPoints(Points):
             found[value] = found.get(value, 0) + 1
         return found
 
-    def nearest(self, requests: Sequence[models.QueryRequest]) -> list[list[FoundPoints]]:
-        return [[FoundPoints(hit.chunk_id, hit.score) for hit in hits] for hits in self._store.query(requests)]
+    def nearest(self, requests: Sequence[models.QueryRequest]) -> list[list[FoundPoint]]:
+        return [[FoundPoint(hit.chunk_id, hit.score) for hit in hits] for hits in self._store.query(requests)]
 
     def version(self) -> int:
         state = self._store.info()

@@ -18,7 +18,7 @@ from shared.store.server_errors import server_errors
 _COUNTED = 100_000
 
 
-class FoundPoints(NamedTuple):
+class FoundPoint(NamedTuple):
     """A point that a search has found."""
 
     id: str
@@ -48,7 +48,7 @@ class Points(ABC):
         """How many points hold each value of a keyword field, exactly."""
 
     @abstractmethod
-    def nearest(self, requests: Sequence[models.QueryRequest]) -> list[list[FoundPoints]]:
+    def nearest(self, requests: Sequence[models.QueryRequest]) -> list[list[FoundPoint]]:
         """The points that each request finds, best first."""
 
     @abstractmethod
@@ -85,11 +85,11 @@ class ServerPoints(Points):
             found = self._client.facet(self.name, field, limit=_COUNTED, exact=True)
         return {str(hit.value): hit.count for hit in found.hits}
 
-    def nearest(self, requests: Sequence[models.QueryRequest]) -> list[list[FoundPoints]]:
+    def nearest(self, requests: Sequence[models.QueryRequest]) -> list[list[FoundPoint]]:
         asked = [layout.searching(self._settings, request) for request in requests]
         with server_errors(f"searching {self.name}"):
             answers = self._client.query_batch_points(self.name, asked)
-        return [[FoundPoints(str(point.id), point.score) for point in answer.points] for answer in answers]
+        return [[FoundPoint(str(point.id), point.score) for point in answer.points] for answer in answers]
 
     def version(self) -> int:
         with server_errors(f"reading {self.name}"):

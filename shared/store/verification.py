@@ -13,7 +13,7 @@ from qdrant_client import models
 
 from shared.models.base import Model
 from shared.store.base import DENSE, SPARSE
-from shared.store.points import FoundPoints, Points
+from shared.store.points import FoundPoint, Points
 from shared.store.schema import TENANT, equals
 
 #: Hits of a sampled search.
@@ -131,7 +131,7 @@ def _request(point: models.PointStruct, query: models.SparseVector | list[float]
     )
 
 
-def _overlap(here: Sequence[Sequence[FoundPoints]], there: Sequence[Sequence[FoundPoints]], tied: float) -> float:
+def _overlap(here: Sequence[Sequence[FoundPoint]], there: Sequence[Sequence[FoundPoint]], tied: float) -> float:
     """The mean share of hits that are in the other list, or that tie there with the last one."""
     shares = []
     for one, other in zip(here, there, strict=True):

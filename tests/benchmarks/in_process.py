@@ -15,7 +15,7 @@ from orchestrator.planning.planner import Planner
 from orchestrator.retries.resume import resume
 from shared.contract import TaskMessage
 from shared.jobs import Job, JobReader, new_id
-from shared.models import Answer, DocumentStatus, JobRequest, MergedPool, Node, NodeKind, RawDocument
+from shared.models import Answer, JobRequest, MergedPool, Node, NodeKind
 from shared.models.route import Route
 from shared.models.stale import StaleCheck
 from shared.providers.rerankers import reranker
@@ -24,7 +24,6 @@ from shared.tasks.app import make_app
 from shared.tasks.task_run import TaskRun
 from tests.fakes.kept_answers import KeptAnswers
 from tests.fakes.walked_jobs import WalkedJob
-from workers.index import Indexer
 from workers.merge.answer import aggregated, findings
 from workers.question_search import QuestionSearch, leaf_search
 from workers.search.state import Tools
@@ -34,6 +33,8 @@ TENANT = "default"
 
 class InProcess(KeptAnswers):
     """A corpus, kept answers of it, and the jobs that are submitted meanwhile."""
+
+    folder = ""
 
     def __init__(self, client: redis.Redis, settings: Settings) -> None:
         super().__init__(client, settings)
@@ -46,19 +47,7 @@ class InProcess(KeptAnswers):
 
     def change(self, texts: Mapping[str, str]) -> StaleCheck:
         """Add or change documents by name, and hold the kept answers against that; "" removes one."""
-        indexer = self._indexers.setdefault(TENANT, Indexer(self.resources.store(TENANT), None, self.settings))
-        raw = [
-            RawDocument(
-                source="/docs", path=f"{name}.md", identity=f"/docs/{name}.md", suffix=".md", tenant=TENANT,
-                content=text.encode(), whole=True,
-            )
-            for name, text in texts.items()
-            if text
-        ]  # fmt: skip
-        outcomes, _ = indexer.index(raw)
-        outcomes += indexer.remove("/docs", "default", [f"/docs/{name}.md" for name, text in texts.items() if not text])
-        indexer.finish()
-        return self.check.run(TENANT, [one for one in outcomes if one.status is not DocumentStatus.UNCHANGED])
+        return self.put(TENANT, **texts)
 
     def anew(self, question: str) -> Answer:
         """The answer of a full run now, which is not kept."""

@@ -37,6 +37,8 @@ from workers.staleness.check import StalenessCheck
 class KeptAnswers:
     """Documents by name, and questions with one leaf each, or one for each of `more`."""
 
+    folder = "docs/"
+
     def __init__(self, client: redis.Redis, settings: Settings) -> None:
         self.jobs = JobStore(client, settings)
         self.settings, self.stale = settings, StaleAnswers(client, settings, self.jobs.clock)
@@ -54,8 +56,8 @@ class KeptAnswers:
         indexer = self._indexers.setdefault(tenant, Indexer(self.resources.store(tenant), None, self.settings))
         raw = [
             RawDocument(
-                source="/docs", path=f"docs/{name}.md", identity=f"/docs/{name}.md", suffix=".md", tenant=tenant,
-                content=text.encode(), whole=True,
+                source="/docs", path=f"{self.folder}{name}.md", identity=f"/docs/{name}.md", suffix=".md",
+                tenant=tenant, content=text.encode(), whole=True,
             )
             for name, text in texts.items()
             if text
