@@ -43,9 +43,10 @@ class ChunkPoint(Model):
     `pending` is written with the chunk, so that it survives a crash. `unfollowed` are titles in its prose that lead
     nowhere, since too many chunks hold them or this one holds too many; `sought` are the names of its page that every
     other chunk has been searched for. `fields` are what its document says in lines of name and value, on its first
-    chunk (see `shared.store.fields`). `unit` and `unit_size` say what it was read from (see `shared.store.units`).
-    `between` is what of the document's text no chunk holds and follows this one, with its offset.
-    `size` is that of its document, on the first chunk. `file_id` is the id of the file that its document is a part of.
+    chunk (see `shared.language.document_fields`). `unit` and `unit_size` say what it was read from (see
+    `shared.store.units`). `between` is what of the document's text no chunk holds and follows this one, with its
+    offset. `size` is that of its document, on the first chunk. `file_id` is the id of the file that its document is a
+    part of.
     """
 
     chunk: Chunk

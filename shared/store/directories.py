@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator
 
 from qdrant_client import models
 
+from shared.language.page_keys import PATH, path_key
 from shared.models import Filters, Hit
 from shared.models.hits import PagePart
-from shared.store.page_keys import PATH, path_key
 from shared.store.schema import equals, one_of, to_filter
 
 TOP = "/"

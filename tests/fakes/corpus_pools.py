@@ -18,7 +18,7 @@ from shared.settings import Settings
 from shared.tenants import DEFAULT_TENANT
 from tests.fakes.stores import OpenedStore, open_store
 from workers.corpus.replies import documents_reply, passage_reply, remove_reply
-from workers.index import Indexer
+from workers.index.pipeline import Indexer
 from workers.index.readers import READERS
 
 

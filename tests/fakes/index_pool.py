@@ -18,8 +18,8 @@ from shared.settings import Settings
 from shared.tasks.app import make_app
 from shared.tasks.task_run import TaskRegistry, TaskRun, fail_job
 from tests.fakes.stores import open_store
-from workers.index import Indexer
 from workers.index.item_tasks import ItemTasks
+from workers.index.pipeline import Indexer
 
 _QUEUES = [key for queue in (Queue.PLAN, Queue.INDEX) for key in queue_keys(queue)]
 

@@ -23,7 +23,7 @@ from shared.settings import Settings
 from shared.store import TenantStores
 from tests.fakes.stores import StoreInPlace
 from tests.fakes.walked_jobs import WalkedJob, route
-from workers.index import Indexer
+from workers.index.pipeline import Indexer
 from workers.leaf_outcome import leaf_result
 from workers.merge.aggregators import SIMPLE
 from workers.merge.answer import aggregated, findings, merged

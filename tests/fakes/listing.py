@@ -20,8 +20,8 @@ from shared.settings import Settings
 from shared.store import BuiltWith, ChunkPoint, ChunkStore
 from workers.enumerate.merge_rows import merge_rows
 from workers.enumerate.scan import ValueCache, counted, scan_shard
-from workers.index import Indexer
 from workers.index.fields import fields_of
+from workers.index.pipeline import Indexer
 
 TODAY = date(2026, 11, 20)
 ENCODER = Bm25Encoder()

@@ -23,7 +23,7 @@ from shared.store.base import BuiltWith, ChunkPoint, CollectionState, TenantNote
 from shared.store.embedded import EmbeddedStore
 from shared.store.schema import TENANT
 from tests.fakes.lookalikes import files
-from workers.index import Indexer
+from workers.index.pipeline import Indexer
 from workers.search.resources import SearchResources
 
 _DIM = 32

@@ -33,7 +33,7 @@ from shared.files.walk import discover
 from shared.models import DocumentOutcome
 from shared.settings import Settings
 from tests.fakes.stores import open_store
-from workers.index import Indexer
+from workers.index.pipeline import Indexer
 settings = Settings(data_dir=Path(sys.argv[2]))
 store = open_store(settings)
 indexer = Indexer(store, None, settings)

@@ -14,7 +14,7 @@ from shared.settings import Settings
 from shared.store.embedded import EmbeddedStore
 from tests.fakes.stores import embedded, open_store
 from tests.support.forks import FORKS
-from workers.index import Indexer
+from workers.index.pipeline import Indexer
 
 _FIRST = {"a": "the query planner [[b]]", "b": "# B\n\nthe log compaction", "c": "# Log compaction\n\n[[b]] [[a]]"}
 _SECOND = {"a": "no more", "c": "# Query planner\n\n[[a]]", "d": "# Log compaction\n\nthe query planner [[b]]"}

@@ -27,7 +27,7 @@ from shared.settings import Settings, load_settings
 from tests.acceptance.conftest import launched
 from tests.fakes.stores import open_store
 from tests.support.waiting import until
-from workers.index import Indexer
+from workers.index.pipeline import Indexer
 
 SEED = int(os.environ.get("RAMIFY_TEST_SEED", "1"))
 ROUNDS = int(os.environ.get("RAMIFY_TEST_ROUNDS", "1"))

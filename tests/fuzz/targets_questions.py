@@ -12,12 +12,12 @@ from orchestrator.planning.lists.reading import read_question
 from orchestrator.planning.planner import decompose_by_rules
 from shared.errors import InputError
 from shared.language.names import names_of
+from shared.language.page_keys import fallbacks, links, page_keys, title_key
 from shared.language.routing import route_by_rules
 from shared.language.text import value_key
 from shared.models import Filters
 from shared.models.enumeration import Condition, Scan, Values
 from shared.models.request import MAX_QUESTION_CHARS, ChatMessage, Session
-from shared.store.page_keys import fallbacks, links, page_keys, title_key
 from shared.uri import quoted, read_target
 from tests.fuzz import samples
 from tests.fuzz.mutate import Mutator

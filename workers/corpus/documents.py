@@ -9,10 +9,10 @@ from typing import Any
 
 from qdrant_client import models
 
+from shared.language.page_keys import folded, title_key
 from shared.models import PagePart
 from shared.models.corpus import DocumentsReply, DocumentsRequest, StoredDocument
 from shared.store import ChunkStore
-from shared.store.page_keys import folded, title_key
 from shared.store.schema import DOCUMENT, equals, of_documents, one_of
 
 _FIELDS = ("doc_id", "path", "title", "source", "namespace", "kind", "tags", "date", DOCUMENT)

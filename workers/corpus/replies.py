@@ -23,7 +23,7 @@ from shared.store import ChunkStore
 from shared.store.snapshot_file import SNAPSHOTS, StoreReply, StoreRequest
 from workers.corpus.documents import meant, page_of
 from workers.corpus.passages import passage_of, read_text
-from workers.index import Indexer
+from workers.index.pipeline import Indexer
 from workers.search.resources import SearchResources
 
 

@@ -8,6 +8,7 @@ from functools import partial
 
 from shared.errors import RamifyError
 from shared.language import reader_sentence
+from shared.language.document_fields import entries
 from shared.language.field_names import field_stem, other_forms, synonyms
 from shared.language.sentences import sentences
 from shared.language.text import plain, value_key
@@ -21,7 +22,7 @@ from shared.providers.llm.replies import parse_rows
 from shared.providers.llm.room import NO_ROOM, batches, room_beside
 from shared.providers.time_shares import LEAST_S
 from shared.settings import Settings
-from shared.store.fields import FIELDS, entries
+from shared.store.fields import FIELDS
 from workers.display import plain_line
 from workers.enumerate.document import ListedDocument
 from workers.labelled import labelled, split_values

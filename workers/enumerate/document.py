@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from shared.language.document_fields import entries
 from shared.language.sentences import sentences
 from shared.language.text import CJK, plain, terms, value_key
 from shared.models.enumeration import MAX_SENTENCE, AmountOrder, Condition, ListRow, Scan
-from shared.store.fields import entries
 from shared.uri import SCHEME, quoted
 from workers.display import plain_line
 

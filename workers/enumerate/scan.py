@@ -11,6 +11,7 @@ from typing import NamedTuple
 from qdrant_client import models
 
 from shared.jobs.tables import Excerpt
+from shared.language import document_fields
 from shared.models import Filters
 from shared.models.enumeration import ListRow, Scan, Values
 from shared.models.plan import Shard
@@ -142,14 +143,14 @@ class ValueCache:
         under = models.Filter(must=[to_filter(filters), FIRST_CHUNK])
         names = {"kind": "kinds", "tags": "tags", "path": "folders", fields.FIELDS: "fields"}
         found = {name: store.count_values(name, under, self._limit + 2) for name in names}
-        found[fields.FIELDS].pop(fields.LOOKED_FOR, None)
+        found[fields.FIELDS].pop(document_fields.LOOKED_FOR, None)
         kinds, tags, paths, entries = (_most_frequent(values, self._limit) for values in found.values())
         return Values(
             kinds=kinds,
             tags=tags,
             folders=folders(paths),
-            fields=fields.counted(entries),
-            field_names=fields.spellings(entries),
+            fields=document_fields.counted(entries),
+            field_names=document_fields.spellings(entries),
             fields_unknown=store.count(models.Filter(must=[under, fields.never_looked_for()])),
             truncated=tuple(names[name] for name, values in found.items() if len(values) > self._limit),
             index_version=version,

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import NamedTuple
 
+from shared.language.page_keys import label_key, page_keys
 from shared.models import Chunk
 from shared.models.hits import PagePart
 from shared.settings.sections import ChunkingSettings
-from shared.store.page_keys import label_key, page_keys
 from workers.index.blocks import (
     Block,
     BlockType,

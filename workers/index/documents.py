@@ -40,7 +40,7 @@ class Document(Model):
     those of the lines of pages.
 
     `file_id`: the id of the file that it is one of several documents of.
-    `fields` are the entries of its fields (`shared.store.fields`).
+    `fields` are the entries of its fields (`shared.language.document_fields`).
     `kind` is empty where it does not say: its folder decides (`workers.index.metadata`).
     """
 

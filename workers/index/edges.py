@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 from qdrant_client import models
 
+from shared.language.page_keys import LABEL, fallbacks, is_page_key, links
 from shared.models import Chunk
 from shared.store import ChunkPoint, ChunkStore
 from shared.store.base import Pending
-from shared.store.page_keys import LABEL, fallbacks, is_page_key, links
 from shared.store.schema import READ_BATCH, equals, of_documents, one_of, sliced
 from workers.index.mentions import mention_changes
 

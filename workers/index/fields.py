@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from shared.language import derived, languages
+from shared.language.document_fields import LOOKED_FOR, entry
 from shared.language.text import is_han, value_key
-from shared.store.fields import LOOKED_FOR, entry
 from workers.display import plain_line
 from workers.index.paragraphs import paragraphs
 from workers.labelled import (

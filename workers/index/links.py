@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import chain, islice
 from urllib.parse import unquote
 
-from shared.store.page_keys import fallbacks, folded, label_key, path_key, title_key
+from shared.language.page_keys import fallbacks, folded, label_key, path_key, title_key
 from workers.index.rst import prose_of
 
 #: Links of one chunk; a chunk with more is a list of links.

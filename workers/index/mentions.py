@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 from ahocorasick_rs import AhoCorasick, MatchKind
 from qdrant_client import models
 
+from shared.language.page_keys import title_key
 from shared.language.text import CJK, terms
 from shared.models.hits import PagePart
 from shared.store import ChunkStore
 from shared.store.base import Pending
-from shared.store.page_keys import title_key
 from shared.store.schema import READ_BATCH, equals, sliced
 
 #: Mentions of one chunk.

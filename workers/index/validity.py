@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable
 
 from shared.language import alternatives, derived, languages
+from shared.language.document_fields import Entry, entries
 from shared.language.sentences import sentences
 from shared.language.text import fold, value_key
-from shared.store.fields import Entry, entries
 from workers.display import plain_line
 from workers.index.metadata import parse_date
 

@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 from qdrant_client import models
 
+from shared.language.page_keys import is_page_key
 from shared.models import Chunk, Filters, Hit, PagePart
 from shared.models.find import Anchor, Context, Related
 from shared.store import ChunkStore
-from shared.store.page_keys import is_page_key
 from shared.store.schema import one_of, to_filter
 from shared.uri import DIRECTORIES, page_uri, uri_of
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from qdrant_client import models
 
+from shared.language.page_keys import path_key
 from shared.models import Filters, Hit
 from shared.models.hits import PagePart
 from shared.store import SPARSE, BuiltWith, ChunkStore
 from shared.store.directories import documents_in, nodes, root_key, starts, subdirectories
-from shared.store.page_keys import path_key
 from tests.shared.store.conftest import ENCODER, MakePoint
 
 #: Path -> (parent, subdirectories, kinds).

@@ -8,11 +8,12 @@ from datetime import date
 import pytest
 from qdrant_client import models
 
+from shared.language.document_fields import LOOKED_FOR, counted, entry
 from shared.models import Filters
 from shared.models.enumeration import FieldFilter
 from shared.providers.encoders import Bm25Encoder
 from shared.store import DENSE, SPARSE, BuiltWith, ChunkPoint, ChunkStore, to_filter
-from shared.store.fields import FIELDS, LOOKED_FOR, condition, counted, entry, never_looked_for
+from shared.store.fields import FIELDS, condition, never_looked_for
 from tests.shared.store.conftest import MakePoint
 
 ENCODER = Bm25Encoder(20.0)

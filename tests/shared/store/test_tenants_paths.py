@@ -21,8 +21,8 @@ from shared.store.collection import Collection
 from shared.store.embedded import EmbeddedStore
 from shared.tenants import tenant_name
 from tests.fakes.stores import open_store
-from workers.index import Indexer
 from workers.index.documents import chunk_id, document_id
+from workers.index.pipeline import Indexer
 from workers.search.leaf import LeafQuery
 
 ROOT = Path(__file__).parents[3]

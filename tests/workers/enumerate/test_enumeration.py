@@ -13,14 +13,14 @@ import yaml
 from orchestrator.planning.lists.planner import list_nodes, shards
 from shared.jobs.tables import Tables
 from shared.language import languages
+from shared.language.document_fields import LOOKED_FOR, entry
 from shared.models import Filters, RawDocument
 from shared.settings import Settings, load_settings
 from shared.store import ChunkStore
-from shared.store.fields import LOOKED_FOR, entry
 from tests.fakes.listing import Listing, indexed, noise, point, put
 from tests.fakes.stores import open_store
 from workers.enumerate.merge_rows import list_warnings, merge_rows
-from workers.index import Indexer
+from workers.index.pipeline import Indexer
 from workers.merge.aggregators.simple import as_markdown
 
 NOTES = Path(__file__).parents[3] / "examples" / "notes"

@@ -18,7 +18,7 @@ from tests.fakes.listing import TODAY
 from tests.fakes.records import Record, paths_of, records
 from tests.fakes.stores import open_store
 from workers.enumerate.scan import ValueCache, scan_shard
-from workers.index import Indexer
+from workers.index.pipeline import Indexer
 
 CORPUS = [one for one in records() if one.kind in {"film", "part", "案件", "馆藏"}]
 ALL = Shard(number=1, of=1, start="", stop="")

@@ -8,7 +8,7 @@ import pytest
 
 from shared.settings import Settings
 from shared.store import ChunkStore
-from workers.index import Indexer
+from workers.index.pipeline import Indexer
 
 
 @pytest.fixture

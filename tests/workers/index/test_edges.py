@@ -13,8 +13,9 @@ from shared.models import RawDocument
 from shared.settings import Settings
 from shared.store import ChunkStore
 from tests.fakes.stores import open_store
-from workers.index import Indexer, edges
+from workers.index import edges
 from workers.index import mentions as mention_pass
+from workers.index.pipeline import Indexer
 
 ROOT = "/notes"
 

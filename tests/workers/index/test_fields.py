@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from shared.language.document_fields import LOOKED_FOR, entries
 from shared.models import RawDocument
-from shared.store.fields import LOOKED_FOR, entries
 from workers.index.documents import Document
 from workers.index.readers import read_documents
 

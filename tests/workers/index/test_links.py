@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shared.store.page_keys import fallbacks, links, page_keys
+from shared.language.page_keys import fallbacks, links, page_keys
 from workers.index.links import MAX_LINKS, links_of, refs_of
 
 HERE = "notes/queues/redis.md"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shared.store.page_keys import title_key
+from shared.language.page_keys import title_key
 from workers.index.mentions import Scanner, Target, TitleForm, names_of, phrase
 
 

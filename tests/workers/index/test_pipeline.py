@@ -16,7 +16,8 @@ from shared.providers.encoders import Embedded
 from shared.providers.encoders.sparse import Bm25Encoder
 from shared.settings import Settings
 from shared.store import SPARSE, ChunkStore, to_filter
-from workers.index import Indexer, document_id
+from workers.index.documents import document_id
+from workers.index.pipeline import Indexer
 
 ROOT = "/notes"
 

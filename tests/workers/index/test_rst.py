@@ -9,17 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from shared.language.page_keys import fallbacks, is_page_key, label_key
 from shared.models import Chunk, RawDocument
 from shared.models.hits import PagePart
 from shared.settings import Settings
 from shared.settings.sections import ChunkingSettings
-from shared.store.page_keys import fallbacks, is_page_key, label_key
 from tests.fakes.stores import open_store
-from workers.index import Indexer
 from workers.index.blocks import BlockType
 from workers.index.chunking import chunk_document
 from workers.index.documents import Document, Markup
 from workers.index.links import links_of
+from workers.index.pipeline import Indexer
 from workers.index.readers import read_documents
 from workers.index.rst import rst_blocks
 from workers.search.stages.edge_keys import places_of

@@ -12,7 +12,8 @@ from shared.models import RawDocument
 from shared.models.ingest import FileHash, FileHashes
 from shared.settings import Settings
 from shared.store import ChunkStore
-from workers.index import Indexer, document_id
+from workers.index.documents import document_id
+from workers.index.pipeline import Indexer
 
 ROOT = "/notes"
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
+from shared.language.page_keys import page_keys
 from shared.models import Chunk, Filters, SearchResult
 from shared.providers.encoders import Bm25Encoder
 from shared.providers.rerankers import reranker
 from shared.settings import load_settings
 from shared.settings.strategies import split
 from shared.store import BuiltWith, ChunkPoint
-from shared.store.page_keys import page_keys
 from tests.fakes.stores import OpenedStore, in_place
 from workers.search.engine import continue_search, search
 from workers.search.stages.hops import reason_against

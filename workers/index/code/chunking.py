@@ -11,11 +11,11 @@ from typing import Any
 
 from tree_sitter import Node
 
+from shared.language.page_keys import page_keys
 from shared.models import Chunk
 from shared.models.code import CodeDefinition
 from shared.models.hits import PagePart
 from shared.settings.sections import ChunkingSettings
-from shared.store.page_keys import page_keys
 from workers.index.blocks import SourceLines, cut_anywhere, join_neighbours, width
 from workers.index.code.definitions import definitions_of
 from workers.index.code.languages import CONTAINERS, language_of

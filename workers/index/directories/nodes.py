@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 
 from qdrant_client import models
 
+from shared.language.page_keys import path_key
 from shared.models import Chunk, Cost, Hit
 from shared.models.hits import PagePart
 from shared.providers.encoders import DenseEncoder
 from shared.store import ChunkPoint, ChunkStore
 from shared.store.directories import dirs_namespace, dirs_source, lineage, parent_of
-from shared.store.page_keys import path_key
 from shared.store.schema import DOCUMENT_FIELDS, equals, hashes_of, of_source, one_of, sliced
 from workers.index.directories.describe import Described, lead_of
 from workers.index.directories.tree import Directory, DirectoryEntry

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import PurePath
 
+from shared.language.document_fields import LOOKED_FOR
 from shared.models import RawDocument
-from shared.store.fields import LOOKED_FOR
 from workers.index.code.names import path_parts
 from workers.index.documents import Document, Markup
 from workers.index.fields import fields_of

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from shared.language import reader_sentence
 from shared.language.names import MAX_NAME, bare
+from shared.language.page_keys import PAGE_KEYS, is_page_key
 from shared.language.text import flat, terms
 from shared.models import Facet, Hit
 from shared.models.answer import Bridge, ReasoningStep
-from shared.store.page_keys import PAGE_KEYS, is_page_key
 from workers.display import plain_line
 from workers.merge.extract import written
 from workers.merge.findings import Findings

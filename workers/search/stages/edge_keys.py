@@ -11,9 +11,9 @@ from typing import Literal, NamedTuple, get_args
 from qdrant_client import models
 
 from shared.language import derived, languages
+from shared.language.page_keys import LABEL, is_page_key
 from shared.models import Hit
 from shared.store import ChunkStore
-from shared.store.page_keys import LABEL, is_page_key
 from shared.store.schema import equals, one_of
 
 #: Suffixes of a qualified name that count as its names, as they are stored in `Chunk.defines`.

@@ -14,11 +14,11 @@ from math import ceil
 
 from qdrant_client import models
 
+from shared.language.page_keys import is_page_key
 from shared.models import Hit
 from shared.models.hits import Via
 from shared.settings import stages as s
 from shared.store import DENSE, SPARSE, to_filter, to_sparse
-from shared.store.page_keys import is_page_key
 from shared.store.schema import one_of
 from workers.search.stages import edge_keys
 from workers.search.stages.edge_keys import Neighbour

@@ -16,6 +16,7 @@ from qdrant_client import models
 
 from shared.language import answer_language
 from shared.language.names import bare, names_of
+from shared.language.page_keys import is_page_key, title_key
 from shared.language.routing import asks
 from shared.language.sentences import sentences
 from shared.language.text import flat, terms
@@ -24,7 +25,6 @@ from shared.models.route import Hops
 from shared.providers.rerankers.lexical import as_terms, candidate_idf, lexical_scores
 from shared.settings import stages as s
 from shared.store import SPARSE, to_filter, to_sparse
-from shared.store.page_keys import is_page_key, title_key
 from shared.store.schema import one_of
 from workers.search.language import question_route
 from workers.search.state import Candidate, SearchState, Tools, by_score

@@ -13,10 +13,10 @@ from pathlib import PurePosixPath
 
 from qdrant_client import models
 
+from shared.language.page_keys import is_page_key
 from shared.models import Hit
 from shared.models.hits import PagePart, Via
 from shared.store import SPARSE, to_filter, to_sparse
-from shared.store.page_keys import is_page_key
 from shared.store.schema import equals, one_of
 from workers.search.stages.edge_keys import Neighbour, asked_direction, has_direction
 from workers.search.stages.symbol_names import imported_as, other_names, without_imports

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 
 from qdrant_client import models
 
+from shared.language.page_keys import is_page_key
 from shared.models import Hit
 from shared.store import ChunkStore
-from shared.store.page_keys import is_page_key
 from shared.store.schema import equals, one_of
 from workers.search.stages.edge_keys import places_of
 
