@@ -6,7 +6,6 @@ called NAME itself. Where that one has been replaced, its metadata says by what,
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,7 +15,7 @@ from shared.errors import StoreError
 from shared.settings.store import QdrantSettings
 from shared.store import layout
 from shared.store.base import BuiltWith
-from shared.store.server import make_collection, meta_of, point_alias
+from shared.store.making import make_collection, meta_of, number_of, numbered, point_alias
 from shared.store.server_errors import server_errors
 from shared.store.server_meta import ServerMeta
 
@@ -50,14 +49,21 @@ class Generations:
 
     def names(self) -> list[str]:
         """All collections of the name, oldest first."""
-        with server_errors("listing the collections"):
-            found = [one.name for one in self.client.get_collections().collections]
-        own = [one for one in found if one == self.name or re.fullmatch(rf"{re.escape(self.name)}-\d+", one)]
-        return sorted(own, key=self._number)
+        return numbered(self.client, self.name)
+
+    def filled(self) -> str | None:
+        """The newest collection with chunks that nothing has replaced and no migration fills."""
+        for name in reversed(self.names()):
+            found = self.look(name)
+            known = found.config.metadata or {}
+            over = any(known.get(mark) for mark in ("copying", "moved_to", "replaced_by"))
+            if found.points_count and "built_with" in known and not over:
+                return name
+        return None
 
     def next_name(self) -> str:
         """A name that no collection has yet."""
-        return f"{self.name}-{max((self._number(one) for one in self.names()), default=0) + 1}"
+        return f"{self.name}-{max((number_of(self.name, one) for one in self.names()), default=0) + 1}"
 
     def exists(self, name: str) -> bool:
         """Whether there is a collection, or an alias, of exactly this name."""
@@ -120,6 +126,3 @@ class Generations:
     def differences(self, name: str) -> list[layout.SettingDifference]:
         """Where a collection does not follow the settings."""
         return layout.differences(self.settings, self.look(name), indexed=self.indexed)
-
-    def _number(self, name: str) -> int:
-        return 0 if name == self.name else int(name.rpartition("-")[2])

@@ -44,6 +44,15 @@ def creation(layout: QdrantSettings, built_with: BuiltWith) -> dict[str, Any]:
     }
 
 
+def has_vectors_of(found: models.CollectionInfo, built_with: BuiltWith) -> bool:
+    """Whether a collection was made for these encoders."""
+    params, wanted = found.config.params, creation(QdrantSettings(), built_with)
+    dense = params.vectors.get(DENSE) if isinstance(params.vectors, dict) else None
+    return (dense.size if dense else 0) == built_with.dim and set(params.sparse_vectors or ()) == set(
+        wanted["sparse_vectors_config"]
+    )
+
+
 def update(layout: QdrantSettings, built_with: BuiltWith) -> dict[str, Any]:
     """The arguments of `update_collection` that change in place what can be changed so."""
     params = models.CollectionParamsDiff(

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from threading import get_ident
 from typing import Any, TypeVar
 
-from pydantic import ValidationError
 from qdrant_client import QdrantClient, models
 
 from shared.errors import StoreError
@@ -19,15 +18,18 @@ from shared.settings.store import QdrantSettings
 from shared.store import layout, schema
 from shared.store.base import DENSE, SPARSE, BuiltWith, ChunkPoint, CollectionState, TenantNote
 from shared.store.collection import Collection, nothing_ingested
+from shared.store.making import index_missing, make_first, meta_of, unused
 from shared.store.schema import to_sparse
 from shared.store.server_errors import is_missing, server_errors
-from shared.store.server_meta import NOTE, WRITING, ServerMeta, read_meta
+from shared.store.server_meta import NOTE, WRITING, ServerMeta
 
 #: Writes to one collection by its name; the second argument: whether it takes the dense vectors that are given.
 Write = Callable[[str, bool], object]
 T = TypeVar("T")
 #: A collection that is gone is looked for so often, and so many seconds apart: its alias is being made.
 _LOOKS, _LOOK_S = 5, 0.1
+#: Seconds that another process may take to make the collection.
+_MAKING_S = 20.0
 
 
 class ServerStore(Collection):
@@ -70,13 +72,14 @@ class ServerStore(Collection):
             return self._client.count(self._name, flt, exact=True).count if self._exists() else 0
 
     def create(self, built_with: BuiltWith) -> None:
-        if self.info() is not None:
-            raise StoreError(f"the Qdrant collection {self._collection} exists already: use it, or delete it")
-        name = f"{self._collection}-1"
-        make_collection(self._client, name, self._settings, built_with, indexed=self._indexed)
-        with server_errors("naming the collection"):
-            # last: what has no alias was not finished
-            point_alias(self._client, self._collection, name)
+        """As in Collection. Waits while another process makes it, and finishes what one that has died left."""
+        end = time.monotonic() + _MAKING_S
+        while self.info() is None:
+            if unused(self._client, self._collection) is None or time.monotonic() > end:
+                make_first(self._client, self._collection, self._settings, built_with, indexed=self._indexed)
+                return
+            time.sleep(_LOOK_S)
+        raise StoreError(f"the Qdrant collection {self._collection} exists already: use it, or delete it")
 
     def upsert(self, points: Sequence[ChunkPoint], tenant: str) -> None:
         meta = self._ready()
@@ -267,46 +270,6 @@ class ServerStore(Collection):
                         return call(self._name)
                 time.sleep(_LOOK_S)
             raise
-
-
-def meta_of(name: str, metadata: Mapping[str, Any]) -> ServerMeta:
-    """The metadata of the collection `name`. Raises: StoreError when it is none of ours."""
-    try:
-        return read_meta(metadata)
-    except (KeyError, ValidationError):
-        raise StoreError(
-            f"the Qdrant collection {name} was not made by Ramify or not finished: "
-            "choose another store.collection, or delete it"
-        ) from None
-
-
-def make_collection(
-    client: QdrantClient, name: str, settings: QdrantSettings, built_with: BuiltWith, *, indexed: bool, **more: object
-) -> None:
-    """Make an empty collection with its indexes; `more` is put into its metadata. Raises: StoreError."""
-    with server_errors("creating the collection"):
-        client.create_collection(name, **layout.creation(settings, built_with))
-        for field in schema.INDEXED if indexed else ():
-            client.create_payload_index(name, field.name, layout.payload_index(field, settings), wait=True)
-        # last: a collection without it was not finished
-        known = {"index_version": time.time_ns(), "built_with": built_with.model_dump(), **more}
-        client.update_collection(name, metadata=known)
-
-
-def index_missing(client: QdrantClient, name: str, settings: QdrantSettings) -> list[str]:
-    """Make the payload indexes that a collection lacks; their fields."""
-    with server_errors("making payload indexes"):
-        present = client.get_collection(name).payload_schema
-        missing = [field for field in schema.INDEXED if field.name not in present]
-        for field in missing:
-            client.create_payload_index(name, field.name, layout.payload_index(field, settings), wait=True)
-    return [field.name for field in missing]
-
-
-def point_alias(client: QdrantClient, alias: str, collection: str) -> None:
-    """Let the alias mean this collection from now on, in one step for whoever searches."""
-    made = models.CreateAlias(alias_name=alias, collection_name=collection)
-    client.update_collection_aliases([models.CreateAliasOperation(create_alias=made)])
 
 
 def without_dense(point: models.PointStruct) -> models.PointStruct:

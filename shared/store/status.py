@@ -13,8 +13,8 @@ from shared.models.base import Model
 from shared.store.base import DENSE, BuiltWith
 from shared.store.generations import Generations
 from shared.store.layout import OLDEST_SERVER, SettingDifference, update
+from shared.store.making import index_missing, make_first
 from shared.store.points import without_vector
-from shared.store.server import index_missing, point_alias
 from shared.store.server_errors import server_errors
 
 #: Telemetry from which the sizes of shards can be read.
@@ -98,12 +98,13 @@ def init(of: Generations, built_with: BuiltWith, place: str, *, apply: bool) -> 
     done: list[str] = []
     current = of.current()
     if current is None:
-        of.drop_unfinished()
-        current = of.next_name()
-        of.make(current, built_with)
-        with server_errors("naming the collection"):
-            point_alias(of.client, of.name, current)
-        done.append(f"made {current} with {len(of.look(current).payload_schema)} payload indexes, used as {of.name}")
+        if (current := of.filled()) is not None:
+            of.switch(current)
+            done.append(f"{current} was in no use, and is used as {of.name} again")
+        else:
+            current = make_first(of.client, of.name, of.settings, built_with, indexed=of.indexed)
+            indexes = len(of.look(current).payload_schema)
+            done.append(f"made {current} with {indexes} payload indexes, used as {of.name}")
     if of.indexed and (made := index_missing(of.client, current, of.settings)):
         done.append(f"made the payload indexes {', '.join(made)}")
     if apply and (unlike := [one for one in of.differences(current) if one.change == "in place"]):

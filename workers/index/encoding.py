@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
@@ -24,8 +23,6 @@ _PAGE = 256
 #: Chunk ids are hashes, so the first pages in id order are a random sample. With passage lengths that spread as widely
 #: as their mean, 2,048 of them put the mean within about 4 % (two standard errors).
 _SAMPLE_PAGES = 8
-#: Seconds that another process may take to make the collection, and between two looks for it.
-_MAKING_S, _LOOK_S = 20.0, 0.1
 
 
 class EncoderError(RamifyError):
@@ -129,10 +126,7 @@ class CollectionEncoders:
             try:
                 self._store.create(self._built_with(encoder))
             except StoreError:
-                # Another process, or another tenant, may have been first; one of another host may still be at it.
-                end = time.monotonic() + _MAKING_S
-                while self._store.info() is None and time.monotonic() < end:
-                    time.sleep(_LOOK_S)
+                # Another process, or another tenant, may have been first.
                 if self.existing() is None:
                     self._store.create(self._built_with(encoder))
             if encoders := self.existing():

@@ -9,6 +9,7 @@ import pytest
 from pydantic import ValidationError
 from qdrant_client import QdrantClient, models
 
+from shared.errors import StoreError
 from shared.settings.store import QdrantSettings, StoreSettings
 from shared.store import DENSE, SPARSE, BuiltWith, ChunkStore, layout, schema
 from shared.store.generations import Generations
@@ -143,7 +144,7 @@ def test_a_collection_is_made_once_and_tenants_join_it(
     assert server_status(of, "here").warnings == (
         "there is no collection yet: run `ramify store init`, or `ramify ingest PATH` makes it",
     )
-    client.create_collection("ramify-1", vectors_config={})  # its making was cut off
+    client.create_collection("ramify-1", vectors_config={})  # its making was cut off, with another embedding model
 
     made = init(of, built_with, "here", apply=False)
     again = init(of, built_with, "here", apply=True)
@@ -157,6 +158,24 @@ def test_a_collection_is_made_once_and_tenants_join_it(
         store.upsert([make_point(f"of {tenant}", tenant)])
         assert store.info().built_with.avg_len == length
     assert (server_status(of, "here").chunks, server_status(of, "here").tenants) == (2, 2)
+
+
+def test_a_collection_that_has_lost_its_alias_is_not_hidden_by_a_new_one(
+    client: QdrantClient, built_with: BuiltWith, make_point: MakePoint
+) -> None:
+    of = Generations(client, "ramify", QdrantSettings(), indexed=False)
+    store = ServerStore(client, "ramify", indexed=False)
+    store.create(built_with)
+    store.upsert([make_point("one", "a")], "default")
+    gone = models.DeleteAlias(alias_name="ramify")
+    client.update_collection_aliases([models.DeleteAliasOperation(delete_alias=gone)])
+
+    with pytest.raises(StoreError, match=r"ramify-1 has chunks.* `ramify store init`"):
+        store.create(built_with)
+    used = init(of, built_with, "here", apply=False)
+
+    assert used.done == ("ramify-1 was in no use, and is used as ramify again",)
+    assert (used.chunks, len(used.collections)) == (1, 1)
 
 
 def test_the_operator_sees_what_is_being_filled_what_was_replaced_and_what_lacks_vectors(

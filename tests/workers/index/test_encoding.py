@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import uuid
 from threading import Thread
 from typing import Any
@@ -36,6 +37,25 @@ def test_given_two_hosts_that_make_the_collection_at_once_then_the_second_waits_
     other.join(10)
     assert len(found) == 2
     assert found[0].sparse.name == found[1].sparse.name
+
+
+@pytest.mark.parametrize("last_step", ["create_collection", "update_collection"])
+def test_given_a_worker_that_died_while_it_made_the_collection_then_the_next_one_finishes_it(
+    monkeypatch: pytest.MonkeyPatch, last_step: str
+) -> None:
+    client = QdrantClient(":memory:")
+    following = {"create_collection": "update_collection", "update_collection": "update_collection_aliases"}[last_step]
+    with monkeypatch.context() as dying:
+        dying.setattr(client, following, lambda *_, **__: sys.exit("killed"))
+        with pytest.raises(SystemExit):
+            CollectionEncoders(_store(client), None, trigrams=True).ensure([CHUNK])
+    monkeypatch.setattr("shared.store.server._MAKING_S", 0.0)
+
+    made = CollectionEncoders(_store(client), None, trigrams=True).ensure([CHUNK])
+
+    assert made.trigrams is not None
+    assert [one.name for one in client.get_collections().collections] == ["c-1"]
+    assert _store(client).info() is not None
 
 
 def _store(client: QdrantClient) -> ChunkStore:
