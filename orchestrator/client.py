@@ -238,8 +238,8 @@ class Ramify(Batching, Keeping):
     def why(self, id_: str) -> Why | BatchWhy:
         """What a job or a batch waits for, or how it ended; takes milliseconds. Raises: NotFoundError."""
         with reachable(self.settings):
-            ask_job, ask_batch = partial(why_job, self._app, self._jobs), partial(why_batch, self._jobs)
-            found = job_or_batch(id_, ask_job, ask_batch, self._scope)
+            own = self._app, self._jobs
+            found = job_or_batch(id_, partial(why_job, *own), partial(why_batch, *own), self._scope)
             return found.model_copy(update={"settings": self.settings_differ()})
 
     def settings_differ(self) -> str | None:

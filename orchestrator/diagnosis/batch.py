@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from celery import Celery
 from redis.exceptions import ResponseError
 
-from orchestrator.diagnosis.facts import unavailable_providers
+from orchestrator.diagnosis.facts import broker_outage, unavailable_providers
 from orchestrator.diagnosis.pace import Outlook, outlook_of_batch
 from orchestrator.diagnosis.wording import duration, jobs, remedy, serving, silence, unserved, waiting_for
 from shared.connections.heartbeat import silent_workers, workers
@@ -21,7 +22,7 @@ from shared.models import BatchStatus, Lane
 from shared.models.status import BatchWhy, CommonError, Postponement, Slowest
 
 
-def why_batch(store: JobStore, batch_id: str) -> BatchWhy:
+def why_batch(app: Celery, store: JobStore, batch_id: str) -> BatchWhy:
     """Raises: NotFoundError, redis.exceptions.RedisError when Redis does not answer."""
     status = store.batches.status(batch_id)
     faults: list[str] = []
@@ -45,6 +46,8 @@ def why_batch(store: JobStore, batch_id: str) -> BatchWhy:
         message = f"{message} About {jobs(expiring)} will expire: {outlook.sentence('the last turn')}; {then}."
     if status.open:
         message, command = _with_workers(store, message, command)
+        if broker := broker_outage(app, store.settings):
+            message, command = f"{broker}. Until then nothing goes on. {message}", "ramify doctor"
     return BatchWhy(
         batch_id=batch_id, said=message, next=command, enqueued=status.enqueued, waiting=waiting,
         under_way=under_way, finished=status.finished, known_open=status.known_open, outcomes=status.outcomes(),

@@ -97,6 +97,17 @@ def _queues(view: View) -> set[Queue]:
     return nodes if nodes and view.state is State.SEARCHING else {task_of_job(view).queue}
 
 
+def broker_outage(app: Celery, settings: Settings) -> str:
+    """Why RabbitMQ carries no message now; empty where it does, and where Redis is the broker."""
+    if not settings.broker.rabbitmq:
+        return ""
+    try:
+        queue_lengths(app, settings, {Queue.PLAN})
+    except BrokerLostError as error:
+        return str(error)
+    return ""
+
+
 class FactReader:
     """Reads one job. Raises: NotFoundError, redis.exceptions.RedisError when Redis does not answer."""
 

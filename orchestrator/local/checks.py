@@ -17,7 +17,8 @@ import httpx
 from pydantic import HttpUrl, SecretStr
 from redis import Redis
 
-from orchestrator.local import redis_binary
+from orchestrator.local import ports, redis_binary
+from orchestrator.local.commands import url
 from orchestrator.local.state import StackState
 from shared.errors import RamifyError, SettingsError, shown
 from shared.jobs import connect
@@ -187,36 +188,49 @@ def rerank(settings: Settings) -> Check:
 
 def flower(settings: Settings, state: StackState | None) -> Check:
     """Whether the pool monitor answers; its health page needs no login."""
-    if not settings.flower.enabled:
+    own = settings.flower
+    if not own.enabled:
         return unknown("flower", "switched off (flower.enabled)")
+    if state is None and settings.redis.url.get_secret_value():
+        return _elsewhere("flower", url(own.host, own.port or ports.FLOWER_PORT), "/healthcheck")
     if state is None or not state.flower_url:
-        return unknown("flower", NOT_RUNNING, "" if settings.redis.url.get_secret_value() else START)
-    try:
-        status, body = fetched(state.flower_url, "/healthcheck", TIMEOUT_S)
-    except httpx.HTTPError as error:
-        return failed("flower", f"{state.flower_url}: {_reason(error)}", "see logs/flower.log")
-    if not httpx.codes.is_success(status):
-        return failed("flower", f"{state.flower_url}: {status}")
-    if body is None:
-        return failed("flower", f"{state.flower_url}: its answer has no end")
-    return passed("flower", state.flower_url)
+        return unknown("flower", NOT_RUNNING, START)
+    return _asked("flower", state.flower_url, "/healthcheck")
 
 
 def server(settings: Settings, state: StackState | None) -> Check:
     """Whether HTTP answers, and Redis behind it."""
-    if not settings.server.enabled:
+    own = settings.server
+    if not own.enabled:
         return unknown("http", "switched off (server.enabled)")
+    if state is None and settings.redis.url.get_secret_value():
+        return _elsewhere("http", url(own.host, own.port or ports.SERVER_PORT), "/readyz")
     if state is None:
-        return unknown("http", NOT_RUNNING, "ramify serve" if settings.redis.url.get_secret_value() else START)
+        return unknown("http", NOT_RUNNING, START)
     if not state.server_url:
         return unknown("http", "not installed", "`pip install 'ramify[server]'`, then `ramify up -d`")
+    return _asked("http", state.server_url, "/readyz")
+
+
+def _elsewhere(name: str, base: str, path: str) -> Check:
+    """The same of a process that no `ramify up` of this folder has started: it may be on another machine."""
+    found = _asked(name, base, path)
+    return (
+        found if found.ok else unknown(name, f"does not answer at {base}; whether it runs elsewhere is not known here")
+    )
+
+
+def _asked(name: str, base: str, path: str) -> Check:
+    log = f"see logs/{'server' if name == 'http' else name}.log"
     try:
-        status, _ = fetched(state.server_url, "/readyz", TIMEOUT_S)
+        status, body = fetched(base, path, TIMEOUT_S)
     except httpx.HTTPError as error:
-        return failed("http", f"{state.server_url}: {_reason(error)}", "see logs/server.log")
+        return failed(name, f"{base}: {_reason(error)}", log)
     if not httpx.codes.is_success(status):
-        return failed("http", f"{state.server_url}: {status}", "see logs/server.log")
-    return passed("http", state.server_url)
+        return failed(name, f"{base}: {status}", log)
+    if body is None:
+        return failed(name, f"{base}: its answer has no end", log)
+    return passed(name, base)
 
 
 def _model_server(name: str, base: HttpUrl | None, key: SecretStr, model: str) -> Check:

@@ -47,8 +47,7 @@ def redis(settings: Settings | None, *, own: bool = False) -> Sequence[Check]:
             return [*found, *_queues_and_caches(client, settings)] if found[0].ok else found
     except redis_client.RedisError as error:
         where = Address(settings.redis).label
-        start = {"start": "see its log on its machine, or check redis.url"} if own else {}
-        detail = f"{where} {redis_fault(error, **start) or f'does not answer: {error}'}"
+        detail = f"{where} {redis_fault(error) or f'does not answer: {error}'}"
         return [failed("redis", detail, f"look at the Redis at {where}" if own else "start it, or correct redis.url")]
 
 

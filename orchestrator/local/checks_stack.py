@@ -63,7 +63,9 @@ def supervisor(settings: Settings, state: StackState | None) -> Check:
     folder = settings.data_dir.absolute()
     if state is None:
         if (left := read_state(settings)) is None:
-            return unknown("stack", f"{NOT_RUNNING} in {folder}", how_to_start(settings))
+            if settings.redis.url.get_secret_value():
+                return unknown("stack", f"none in {folder}: redis.url names a Redis with pools of its own")
+            return unknown("stack", f"{NOT_RUNNING} in {folder}", START)
         detail = f"its supervisor (process {left.pid}) was killed"
         return failed("stack", detail, "`ramify down` clears what it left, then `ramify up -d`")
     detail = f"process {state.pid}, up since {state.started_at:%Y-%m-%d %H:%M} UTC"

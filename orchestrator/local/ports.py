@@ -7,8 +7,8 @@ import socket
 
 from shared.errors import InputError
 
-#: The port of HTTP where none is asked for.
-SERVER_PORT = 8321
+#: The ports of HTTP and of Flower where none are asked for.
+SERVER_PORT, FLOWER_PORT = 8321, 5555
 _TRIES, _WAITING = 5, 1024
 
 

@@ -43,7 +43,6 @@ from shared.settings import Settings
 from shared.tasks.app import make_app
 from shared.tasks.broker import require_broker
 
-_USUAL_FLOWER_PORT = 5555
 #: What HTTP needs, of the extra `server`.
 SERVER_PACKAGES = ("fastapi", "uvicorn")
 _READY_S = 60.0
@@ -184,7 +183,7 @@ class Stack:
             time.sleep(_TICK_S / 5)
 
     def _flower(self) -> Program:
-        port = ports.pick("flower.port", self._settings.flower.host, self._settings.flower.port, _USUAL_FLOWER_PORT)
+        port = ports.pick("flower.port", self._settings.flower.host, self._settings.flower.port, ports.FLOWER_PORT)
         given = self._settings.flower.basic_auth.get_secret_value()
         login, file = (given, "") if given else (own_login(self._settings), str(login_file(self._settings)))
         self._save(flower_url=commands.url(self._settings.flower.host, port), flower_login_file=file)

@@ -34,11 +34,10 @@ def _faults() -> tuple[RedisFault, ...]:
     return tuple(faults)
 
 
-def redis_fault(error: BaseException, *, start: str = "start it with `ramify up -d`, or check redis.url") -> str | None:
+def redis_fault(error: BaseException) -> str | None:
     """The end of a sentence that begins "Redis at ..."; None when `error` is no fault of Redis.
 
     An error of another library counts by the Redis error that it was raised from (kombu's OperationalError).
-    `start`: what to do about one that does not answer.
     """
     cause = error if isinstance(error, RedisError) else error.__cause__
     if not isinstance(cause, RedisError):
@@ -49,7 +48,7 @@ def redis_fault(error: BaseException, *, start: str = "start it with `ramify up 
             return known.says
     if isinstance(cause, exceptions.ConnectionError | exceptions.TimeoutError):
         name = type(cause).__name__
-        return f"does not answer ({name}): {start}; {_DOCTOR}"
+        return f"does not answer ({name}): see whether it runs, and its log, or correct redis.url; {_DOCTOR}"
     return None
 
 

@@ -85,11 +85,10 @@ class ServerSnapshots:
             params = {"wait": "true", "priority": "snapshot", **({"checksum": checksum} if checksum else {})}
             upload = f"/collections/{target}/snapshots/upload"
             _result(client.post(upload, params=params, files={"snapshot": (path.name, file)}), doing)
-        meta = self._of.meta(target)
-        marks = dict.fromkeys(meta.writing, 0)
-        self._of.record(
-            target, index_version=time.time_ns(), mirror={}, copying={}, moved_to="", replaced_by="", **marks
-        )
+        # Its state is the one that it was taken in, unless that was in the middle of a write.
+        cut = dict.fromkeys(self._of.meta(target).writing, 0)
+        changed = {"index_version": time.time_ns(), **cut} if cut else {}
+        self._of.record(target, mirror={}, copying={}, moved_to="", replaced_by="", **changed)
         self._of.switch(target)
         if before is not None:
             self._of.record(before, replaced_by=target, mirror={})

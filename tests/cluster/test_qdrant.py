@@ -239,18 +239,17 @@ def test_a_snapshot_is_fetched_and_restored(node: QdrantNode, tmp_path: Path) ->
     settings = settings_of(node)
     kept = fill(settings, 2000)
     storing = Storing(settings)
-    saved = storing.snapshot(tmp_path / "saved.snapshot")
+    saved, version = storing.snapshot(tmp_path / "saved.snapshot"), storing.status().index_version
     stores = open_stores(settings)
     stores.of("acme").delete_documents(list(kept["acme"])[:500])
 
-    told = storing.restore(Path(saved.path))
-
-    assert told.startswith("ramify is ramify-2 now; ramify-1 is kept")
+    assert storing.restore(Path(saved.path)).startswith("ramify is ramify-2 now; ramify-1 is kept")
     assert len(stores.of("acme").document_hashes(list(kept["acme"])[:500])) == 500
     assert {tenant: stored(settings, tenant) for tenant in TENANTS} == kept
     assert storing.snapshots()[0].collection == "ramify-1"
     assert storing.drop_old(lambda _: None) == ["ramify-1"]
-    assert storing.status().chunks == 2000
+    told = storing.status()
+    assert (told.chunks, told.index_version) == (2000, version), "the state that it was taken in"
     stores.close()
 
 

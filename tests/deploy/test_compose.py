@@ -200,9 +200,22 @@ def test_with_a_password_for_rabbitmq_it_carries_the_messages_of_all(monkeypatch
         )
         assert "rabbitmq" in SERVICES[name]["depends_on"]
     text = (ROOT / "docker-compose.yml").read_text(encoding="utf-8")
-    assert 'echo "RABBITMQ_PASSWORD=' in text
+    assert "'RABBITMQ_PASSWORD=%s\\nCOMPOSE_PROFILES=rabbitmq\\n'" in text
     monkeypatch.delitem(GIVEN, "RABBITMQ_PASSWORD")
     assert interpolated(SERVICES["http"]["environment"]["RAMIFY_BROKER__URL"]) == "", "Redis does it"
+
+
+@pytest.mark.parametrize("password", ["", "r4bbit"])
+def test_rabbitmq_starts_with_a_password_alone(password: str, tmp_path: Path) -> None:
+    started = tmp_path / "docker-entrypoint.sh"
+    started.write_text("#!/bin/sh\necho starts $1\n")
+    started.chmod(0o755)
+    script = SERVICES["rabbitmq"]["entrypoint"][2].replace("$$", "$")
+    env = {"RABBITMQ_DEFAULT_PASS": password, "PATH": f"{tmp_path}:/usr/bin:/bin"}
+    done = subprocess.run(("sh", "-c", script), env=env, capture_output=True, text=True, timeout=10, check=False)
+    said = "" if password else "RABBITMQ_PASSWORD is empty: set it in .env\n"
+    assert (done.stderr, done.returncode == 0) == (said, bool(password))
+    assert done.stdout == ("starts rabbitmq-server\n" if password else "")
 
 
 def test_workers_are_asked_themselves_whether_they_are_well() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import shutil
@@ -112,6 +113,15 @@ def test_values_change_what_they_name() -> None:
         for one in (found["ramify-http"], of_kind(before, "Deployment")["ramify-http"])
     ]
     assert marks[0]["annotations"] != marks[1]["annotations"], "pods are exchanged when the settings change"
+
+
+def test_pods_with_a_configuration_file_are_exchanged_when_it_changes() -> None:
+    objects = of_kind(charted(as_overlay("rabbitmq")), "StatefulSet")
+    marked = {name: one["spec"]["template"]["metadata"].get("annotations") for name, one in objects.items()}
+    for name in ("redis", "rabbitmq"):
+        text = (CHART / "files" / f"{name}.conf").read_bytes()
+        assert marked[f"ramify-{name}"] == {"checksum/settings": hashlib.sha256(text).hexdigest()}
+    assert marked["ramify-qdrant"] is None
 
 
 def test_the_schema_takes_the_values_that_are_here_and_refuses_others() -> None:

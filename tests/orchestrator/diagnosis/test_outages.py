@@ -9,6 +9,7 @@ import pytest
 import redis
 
 from orchestrator.client import Ramify
+from orchestrator.diagnosis.batch import why_batch
 from orchestrator.diagnosis.job import why_job
 from shared.connections.heartbeat import WORKERS, key, worker_id
 from shared.jobs import JobStore
@@ -115,12 +116,13 @@ def test_given_a_rabbitmq_that_is_away_then_it_is_the_answer(
     store: JobStore, settings: Settings, ramify: Ramify
 ) -> None:
     job_id, at = ramify.submit("why?"), f"127.0.0.1:{free_port()}"
+    batch_id = ramify.submit_many(["why not?"]).batch_id
     broker = BrokerSettings(url=f"amqp://u:p@{at}/v", timeout_s=0.2)
-    found = why_job(
-        make_app(over := settings.model_copy(update={"broker": broker})), JobStore(store.client, over), job_id
-    )
-    assert found.said.startswith(f"RabbitMQ at {at}, virtual host 'v' does not answer")
-    assert (found.next, found.faults) == ("ramify doctor", ())
+    over = settings.model_copy(update={"broker": broker})
+    app, jobs = make_app(over), JobStore(store.client, over)
+    for found in (why_job(app, jobs, job_id), why_batch(app, jobs, batch_id)):
+        assert found.said.startswith(f"RabbitMQ at {at}, virtual host 'v' does not answer")
+        assert (found.next, found.faults) == ("ramify doctor", ())
 
 
 def test_queues_without_a_worker_are_told_by_heartbeats(ramify: Ramify, batch_id: str) -> None:

@@ -2,12 +2,14 @@
 
 import os
 import re
+import socket
 import time
 from datetime import UTC, datetime
+from threading import Thread
 
 import pytest
 
-from orchestrator.local import checks_stack, doctor
+from orchestrator.local import checks, checks_stack, doctor
 from orchestrator.local.checks import size
 from orchestrator.local.state import ChildState, StackState, make_folders, write_state
 from shared.connections.process import identity
@@ -40,11 +42,28 @@ def test_given_a_redis_that_is_not_there_when_examined_then_that_is_the_one_faul
     found = findings(data_dir=tmp_path, redis={"url": "redis://:s3cret@127.0.0.1:9/0"})
     assert found["redis"].ok is False
     assert found["redis"].detail.startswith("127.0.0.1:9 does not answer")
-    assert found["stack"].fix.startswith("start the pools that use this Redis")
+    assert "a Redis with pools of its own" in found["stack"].detail
     assert not any("apt" in check.fix or check.fix == "ramify up -d" for check in found.values())
     assert "ramify up" not in found["redis"].detail + found["redis"].fix
     assert found["pools"].detail == found["store"].detail == "cannot be asked: Redis does not answer"
     assert not any("s3cret" in str(check) for check in found.values())
+
+
+@pytest.mark.parametrize(("status", "ok"), [("200 OK", True), ("503 Service Unavailable", None)])
+def test_http_and_flower_of_no_stack_are_asked_where_the_settings_have_them(tmp_path, status, ok):
+    def answer(listener: socket.socket) -> None:
+        with listener.accept()[0] as connection:
+            connection.recv(4_096)
+            connection.sendall(f"HTTP/1.0 {status}\r\nContent-Length: 2\r\n\r\nOK".encode())
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        at = {"port": listener.getsockname()[1]}
+        settings = load_settings(data_dir=tmp_path, redis={"url": "redis://127.0.0.1:9/0"}, server=at, flower=at)
+        for check in (checks.server, checks.flower):
+            Thread(target=answer, args=(listener,), daemon=True).start()
+            found = check(settings, None)
+            assert (found.ok, "runs elsewhere is not known" in found.detail) == (ok, ok is None)
+            assert f"http://127.0.0.1:{at['port']}" in found.detail
 
 
 @pytest.mark.parametrize(
