@@ -52,6 +52,17 @@ class AmountOrder(Model):
     numbers: dict[str, float] = Field(default_factory=dict)
 
 
+class Grouping(Model):
+    """What the documents of a list are counted by: a field, by the keys of its `names`, or what documents have anyway.
+
+    `label`: its name for people.
+    """
+
+    by: Literal["field", "tag", "kind", "month", "year"] = "field"
+    names: tuple[str, ...] = ()
+    label: str
+
+
 class Scan(Model):
     """Which documents belong to the list, and what is to be told of each.
 
@@ -62,7 +73,8 @@ class Scan(Model):
     was. With `code` the members are definitions of code, or files by what they define and import. `unread`: words of
     the question that are in none of it; documents that meet more of `ranking`, which is made of them, come first.
     `order`: by date instead, or by the field `by`, and only the first `limit` of them, with those that have the same
-    number as the last one; 0: all. `documents` and `index_version`: what the filter held when the scan was planned.
+    number as the last one; 0: all. `per`: it is asked how many there are of each value.
+    `documents` and `index_version`: what the filter held when the scan was planned.
     """
 
     filters: Filters = Filters()
@@ -84,6 +96,7 @@ class Scan(Model):
     order: ListOrder = ""
     limit: int = Field(default=0, ge=0)
     by: AmountOrder | None = None
+    per: Grouping | None = None
     unread: tuple[str, ...] = ()
     ranking: tuple[Condition, ...] = ()
     understood: str = ""
@@ -98,7 +111,7 @@ class ListRow(Model):
 
     `fields` has the columns that it says something about, `copy_of` the number (from 1) of an earlier row with the
     same text. `digest` tells equal texts. `near`: so much of the scan's `ranking` it meets. `amount`: its number in the
-    field that the list is ordered by.
+    field that the list is ordered by. `groups`: its values of what the list is counted by.
 
     Of a definition, `title` is its name, `symbol` the qualified one, `sentence` its head, `line` where it begins, and
     `number` (from 1) its place in the file.
@@ -117,6 +130,7 @@ class ListRow(Model):
     digest: str = ""
     near: int = 0
     amount: float | None = None
+    groups: tuple[str, ...] = ()
     symbol: str = ""
     line: int | None = None
     number: int = 0
@@ -155,15 +169,23 @@ class ShardReport(Model):
     dropped: int = 0
 
 
+class ListGroup(Model):
+    """A value, "" for none, and how many documents of a list have it."""
+
+    value: str
+    documents: int
+
+
 class ListTable(Model):
     """The list: its first rows and where the others are. `coverage` is for people: "scanned 412 of 412 documents".
 
     `unit` says what the rows are, `kinds` how many definitions of each kind there are, `unparsed` of how many files it
     is not known what they define, `unlabelled` how many documents speak of a field that was asked for, of which none
     was read. `matched` counts rows, `fitting` all that meet the conditions where only some were asked for, in `order`
-    (of the field `ordered_by`), `copies` those with the text of an earlier row. `pages` of `page_rows` rows each
-    are in the job store, all rows together, in the order of their paths; with `unread`, words of the question that were
-    not understood, those that have more of them first. `partial`: not everything was read; `changed`: the corpus was
+    (of the field `ordered_by`), `groups` the most frequent of the `grouped` values of `grouped_by`, `copies` those with
+    the text of an earlier row. `pages` of `page_rows` rows each are in the job store, all rows together, in the order
+    of their paths; with `unread`, words of the question that were not understood, those that have more of them first.
+    `partial`: not everything was read; `changed`: the corpus was
     written meanwhile. `columns` were asked for; `by` says who filled them; `dropped` counts a model's values that do
     not stand in the document.
     """
@@ -178,6 +200,9 @@ class ListTable(Model):
     fitting: int = 0
     order: ListOrder = ""
     ordered_by: str = ""
+    grouped_by: str = ""
+    grouped: int = 0
+    groups: tuple[ListGroup, ...] = ()
     unit: Literal["document", "definition", "file"] = "document"
     kinds: dict[str, int] = Field(default_factory=dict)
     unparsed: int = 0

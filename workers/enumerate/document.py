@@ -11,7 +11,7 @@ from typing import Any
 from shared.language.document_fields import entries
 from shared.language.sentences import sentences
 from shared.language.text import CJK, plain, terms, value_key
-from shared.models.enumeration import MAX_SENTENCE, AmountOrder, Condition, ListRow, Scan
+from shared.models.enumeration import MAX_SENTENCE, AmountOrder, Condition, Grouping, ListRow, Scan
 from shared.uri import SCHEME, quoted
 from workers.display import plain_line
 
@@ -83,6 +83,17 @@ class ListedDocument:
         stored = entries(self.first.get("fields") or ())
         found = (by.numbers.get(value_key(value)) for name, value in stored if value_key(name) in keys)
         return max((number for number in found if number is not None), default=None)
+
+    def groups(self, per: Grouping) -> tuple[str, ...]:
+        """Its values of that field, each once, or the tags, kind or part of its date that stand for them."""
+        date = str(self.first.get("date") or "")
+        if per.by != "field":
+            tags = tuple(map(str, self.first.get("tags") or ()))
+            own = {"tag": tags, "kind": (str(self.first.get("kind") or ""),), "month": (date[:7],), "year": (date[:4],)}
+            return tuple(filter(None, own[per.by]))
+        keys = frozenset(map(value_key, per.names))
+        found = (value for name, value in entries(self.first.get("fields") or ()) if value_key(name) in keys)
+        return tuple({value_key(value): value for value in found}.values())
 
     def row(self, sentence: str, fields: dict[str, str], near: int = 0) -> ListRow:
         """The document's row in a list. Its digest is equal for equal texts, whatever their white space and case."""

@@ -13,7 +13,11 @@ from shared.language import reader_sentence
 from shared.models import Node
 from shared.models.enumeration import ListRow, ListTable, Scan, ShardReport
 from shared.settings.sections import EnumerationSettings
+from workers.enumerate.counts import GroupCounts
 from workers.enumerate.scan import place_in
+
+#: Values of which it is told how many documents have them.
+_MOST_GROUPS = 200
 
 
 def merge_rows(
@@ -58,6 +62,7 @@ class _Joined:
         self._numbers: dict[bytes, int] = {}
         self._listed: set[tuple[str, int]] = set()
         self.kinds: Counter[str] = Counter()
+        self.groups = GroupCounts()
         self.first: list[ListRow] = []
         self.matched = self.copies = self.pages = 0
 
@@ -83,6 +88,7 @@ class _Joined:
     def _add(self, row: ListRow) -> None:
         self.matched += 1
         self.kinds[row.kind] += row.number > 0
+        self.groups.add(row.groups)
         copied = self._numbers.setdefault(bytes.fromhex(row.digest), self.matched)
         self.copies += copied != self.matched
         row = row.model_copy(update={"copy_of": copied if copied != self.matched else None, "digest": ""})
@@ -104,6 +110,7 @@ def _table(
 ) -> ListTable:
     known = [report for report in reports if report is not None]
     scanned = sum(report.scanned for report in known)
+    groups = joined.groups.groups() if scan.per else ()
     looked = "file" if scan.code else "document"
     versions = {scan.index_version} | {v for report in known for v in (report.first_version, report.last_version)}
     return ListTable(
@@ -117,6 +124,9 @@ def _table(
         fitting=joined.fitting,
         order=scan.order,
         ordered_by=scan.by.label if scan.by else "",
+        grouped_by=scan.per.label if scan.per else "",
+        grouped=sum(group.value != "" for group in groups),
+        groups=groups[:_MOST_GROUPS],
         unit="document" if scan.code is None else "definition" if scan.code.rows == "definitions" else "file",
         kinds=dict(+joined.kinds) if len(+joined.kinds) > 1 else {},
         unparsed=sum(report.unparsed for report in known),

@@ -62,6 +62,7 @@ def scan_shard(
                 columns = columns_of(document, scan.columns, scan.also_called) if scan.columns else {}
                 row = document.row(matcher.sentence(document), columns, matcher.near(document))
                 row = row.model_copy(update={"amount": document.amount(scan.by)}) if scan.by else row
+                row = row.model_copy(update={"groups": document.groups(scan.per)}) if scan.per else row
                 rows[row.doc_id] = row
                 if len(columns) < len(scan.columns) and len(texts) < excerpts:
                     texts[row.doc_id] = _excerpt(document)

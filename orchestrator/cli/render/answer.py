@@ -199,6 +199,9 @@ def _list(job_id: str, table: ListTable) -> Iterator[RenderableType]:
     yield head.append(" · ").append(plain(coverage, "yellow" if table.partial else "green"))
     for note in _list_notes(table):
         yield plain(note, "yellow")
+    if table.groups:
+        yield Text()
+        yield _groups(table)
     shown = table.rows[:_MAX_ROWS]
     if shown:
         yield Text()
@@ -206,6 +209,14 @@ def _list(job_id: str, table: ListTable) -> Iterator[RenderableType]:
     if table.matched > len(shown):
         how = f": `ramify result {job_id} --rows` shows all of them" if table.pages else ""
         yield plain(f"{table.matched - len(shown)} more{how}", "dim")
+
+
+def _groups(table: ListTable) -> Table:
+    """How many documents there are of each value that the list is counted by."""
+    shown = columns(table.grouped_by, f"{table.unit}s", right=(f"{table.unit}s",))
+    for each in table.groups:
+        shown.add_row(plain(each.value or f"(no {table.grouped_by})"), str(each.documents))
+    return shown
 
 
 def _list_notes(table: ListTable) -> Iterator[str]:

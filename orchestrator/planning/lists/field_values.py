@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from orchestrator.planning.lists.words import Names, unique
+from orchestrator.planning.lists.words import Names, short_names, unique
 from shared.language import derived, languages
 from shared.language.field_names import field_stem, other_forms, synonyms
 from shared.language.text import is_han, terms, value_key
@@ -118,6 +118,8 @@ class KnownFields:
             for form in other_forms(key):
                 self.groups.setdefault(form, group)
         self.names = Names(self.groups)
+        #: The last words of names of several: "law" of "governing law".
+        self.short = Names(self._values, {key: (last,) for key, last in short_names(self._values).items()})
         #: Names of fields that may hold days, and what is done then: 立案 of 立案日期, the stem of "release".
         self.dated = [(key, stem) for key in self._values for stem in _verbs_of_day(key)]
         short = [value for known in self._values.values() if len(known) <= _MOST_SORTED for value in known]

@@ -12,7 +12,7 @@ from orchestrator.planning.lists.words import GAP, Names, Sentence, compiled, co
 from shared.language import derived, languages, reader_sentence
 from shared.language.text import is_han
 from shared.models import Filters
-from shared.models.enumeration import AmountOrder, Condition, FieldFilter, ListOrder
+from shared.models.enumeration import AmountOrder, Condition, FieldFilter, Grouping, ListOrder
 
 _HASH = re.compile(r"(?<![\w&])#(?P<name>[\w\-./]{1,60})")
 #: Unknown tags for which a known one is sought that looks like them: it costs a look at all that are known.
@@ -66,6 +66,7 @@ class NamedValues:
     order: ListOrder = ""
     limit: int = 0
     by: AmountOrder | None = None
+    per: Grouping | None = None
     columns: tuple[str, ...] = ()
     left: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)

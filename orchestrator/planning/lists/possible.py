@@ -50,12 +50,19 @@ def names_list(question: str, values: Values, scan: Scan, *, whole: bool = False
         scan.code and not (scan.code.conditions or scan.found.paths)
     ):
         return False
+    heads = _Heads(values)
+    someone = compiled("<head_who>").search(text) is not None
+    if someone or (scan.per and not scan.unread):  # "how many tickets per team", "who owns ..."
+        return bool(scan.per) and not scan.unread and (not someone or heads.anywhere(text))
+    return _names_documents(text, scan, heads)
+
+
+def _names_documents(text: str, scan: Scan, heads: _Heads) -> bool:
     if not (_says_more(scan) or (compiled("<head_counted>").search(text) and scan.found.kinds and not scan.unread)):
         return False
     some = scan.by or (scan.order and scan.limit)
     if some and not scan.unread and (scan.found.kinds or scan.found.paths):  # "the most expensive film"
         return True
-    heads = _Heads(values)
     if compiled("<head_done>").search(text):
         return not scan.unread and _does(text, scan)
     if scan.unread:
@@ -83,10 +90,10 @@ def nearly_lists(question: str, values: Values, scan: Scan) -> bool:
 
     That stands in front, or in the plural beside something else that was understood.
     """
-    if not scan.unread or not (scan.found.kinds or scan.found.paths):
-        return False
     asked = prepared(question)
     text, heads = Sentence(asked.text).text, _Heads(values)
+    if not scan.unread or not (scan.found.kinds or scan.found.paths) or compiled("<head_who>").search(text):
+        return False
     named = _says_more(scan) or not (asked.asking or asked.stated)
     return heads.in_text(text) or (named and heads.anywhere(text))
 

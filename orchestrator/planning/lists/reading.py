@@ -22,6 +22,7 @@ from orchestrator.planning.lists.folders import (
     take_paths,
     take_short_noun,
 )
+from orchestrator.planning.lists.groups import take_groups
 from orchestrator.planning.lists.known_values import KnownValues
 from orchestrator.planning.lists.markers import (
     KnownTags,
@@ -98,14 +99,15 @@ def read_question(question: str, filters: Filters, values: Values, today: date) 
     known = KnownFields(values)
     take_columns(sentence, field_names(values), named)
     code = take_definitions(sentence, question, values)
+    kinds, tags = (Names(()), Names(())) if code else (kind_names(values.kinds), Names(values.tags))
+    nouns = Nouns(kinds, folder_names(values.folders), tags)
     if code is None:
+        take_groups(sentence, known, nouns, named)
         take_comparisons(sentence, known, named)
     if why := _take_times(sentence, named, question, known, today):
         return Reading(warnings=(why,))
     if code is None:
         take_lacking(sentence, named)
-    kinds, tags = (Names(()), Names(())) if code else (kind_names(values.kinds), Names(values.tags))
-    nouns = Nouns(kinds, folder_names(values.folders), tags)
     counting = _is_counting(sentence) if code else _take_order(sentence, known, nouns, named)
     _take_values(sentence, named, values, nouns, None if code else known)
     if compiled(_EITHER_OF_TWO).search(sentence.text) or _joins_kinds(sentence.text, kinds):
@@ -116,8 +118,9 @@ def read_question(question: str, filters: Filters, values: Values, today: date) 
     named.fields = [one.model_copy(update={"names": known.spelt(one.names)}) for one in joined]
     read = {"counting": counting, "index_version": values.index_version, "unread": unread}
     scan = _scan(filters, named, content).model_copy(update=read)
-    if not (code or content.names_documents) and (meant := _misspelt(unread, kinds)):
-        spelt = read_question(re.sub(rf"\b{re.escape(meant[0])}\b", meant[1], question), filters, values, today)
+    meant = None if code or content.names_documents else _misspelt(unread, kinds)
+    if meant and (corrected := re.sub(rf"\b{re.escape(meant[0])}\b", meant[1], question)) != question:
+        spelt = read_question(corrected, filters, values, today)
         return spelt.model_copy(update={"warnings": (told("list_misspelt", meant, question), *spelt.warnings)})
     scan = _of_code(scan, code) if code else scan
     if why := _why_not(scan, content, question):
@@ -356,6 +359,7 @@ def _scan(filters: Filters, named: NamedValues, content: ContentReader) -> Scan:
         order=named.order,
         limit=named.limit,
         by=named.by,
+        per=named.per,
         fields=unique(named.fields),
         facets=unique(named.facets),
         conditions=tuple(dict.fromkeys((*named.conditions, *content.conditions))),

@@ -39,6 +39,8 @@ def parts_of(scan: Scan) -> Iterator[str]:
     for condition in scan.conditions:
         yield _condition(condition)
     yield from _order(scan)
+    if scan.per:
+        yield f"per {scan.per.label}"
 
 
 def _order(scan: Scan) -> Iterator[str]:

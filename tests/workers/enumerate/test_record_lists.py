@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from shared.store import ChunkStore
 from tests.fakes.listing import TODAY
 from tests.fakes.records import Record, paths_of, records
 from tests.fakes.stores import open_store
+from workers.enumerate.counts import GroupCounts
 from workers.enumerate.scan import ValueCache, scan_shard
 from workers.index.pipeline import Indexer
 
@@ -131,6 +133,62 @@ def test_given_a_superlative_when_listed_then_the_field_of_numbers_orders_and_on
     assert {row.path for row in rows} == numbers.keys()
     assert [numbers[row.path] for row in rows] == sorted(numbers.values(), reverse=most)
     assert (reading.scan.limit if reading.scan else None, reading.unread) == (limit, ())
+
+
+#: The question, which documents it is of, and the field whose values are asked for or counted by.
+GROUPED: list[tuple[str, Fits, str]] = [
+    ("how many films per stage", of("film"), "Stage"),
+    ("Number of parts by condition", of("part"), "Condition"),
+    ("Which suppliers deliver brass parts?", of("part", lambda one: one.says("Material", "brass")), "Supplier"),
+    ("How many different insurers are there?", of("film", lambda one: "Insurer" in one.fields), "Insurer"),
+    ("Who directs the films shot in Riga?", of("film", lambda one: one.says("Location", "Riga")), "Director"),
+    ("每个法庭有多少案件", of("案件"), "法庭"),
+    ("馆藏都有哪些版本", of("馆藏"), "版本"),
+    (
+        "哪些承办法官有涉外的案件",
+        of("案件", lambda one: "涉外" in one.tags and "承办法官" in one.fields),
+        "承办法官",
+    ),
+]
+
+
+@pytest.mark.parametrize(("question", "fits", "name"), GROUPED, ids=[item[0] for item in GROUPED])
+def test_given_a_question_for_values_when_listed_then_the_documents_of_each_are_counted(
+    corpus: ChunkStore, known: ValueCache, question: str, fits: Fits, name: str
+) -> None:
+    reading, rows = listed(corpus, known, question)
+    counts = GroupCounts()
+    for row in rows:
+        counts.add(row.groups)
+    expected = Counter(one.fields[name] for one in CORPUS if fits(one))
+    assert {group.value: group.documents for group in counts.groups()} == expected
+    assert {row.path for row in rows} == paths_of(CORPUS, fits)
+    assert reading.unread == ()
+
+
+def test_given_values_that_are_stored_with_their_parts_when_counted_then_names_stay_whole_and_lists_do_not() -> None:
+    counts = GroupCounts()
+    for values in (("Cove & Sons", "Cove", "Sons"), ("Ada and Bo", "Ada", "Bo"), ("ada",), ("Bo",), ()):
+        counts.add(values)
+    found = {group.value: group.documents for group in counts.groups()}
+    assert found == {"Ada": 2, "Bo": 2, "Cove & Sons": 1, "": 1}
+
+
+@pytest.mark.parametrize("question", ["Which suppliers have no brass parts?", "哪些承办法官没有涉外的案件"])
+def test_given_values_that_are_denied_documents_when_read_then_they_are_not_those_of_the_others(
+    corpus: ChunkStore, known: ValueCache, question: str
+) -> None:
+    reading, values = read_closely(question, Filters(), lambda filters: known.of(corpus, filters), TODAY)
+    assert reading.scan is None or reading.scan.per is None
+    assert reading.scan is None or reading.unread or not names_list(question, values, reading.scan)
+
+
+@pytest.mark.parametrize("question", ["Who insured the film that was shot in Riga?", "Who is Nadia Frost?"])
+def test_given_one_document_or_person_when_asked_for_then_it_is_no_list(
+    corpus: ChunkStore, known: ValueCache, question: str
+) -> None:
+    reading, values = read_closely(question, Filters(), lambda filters: known.of(corpus, filters), TODAY)
+    assert reading.scan is None or not names_list(question, values, reading.scan)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shared.language import Language, languages
-from shared.models.enumeration import ListRow, ListTable
+from shared.models.enumeration import ListGroup, ListRow, ListTable
 from shared.settings.sections import EnumerationAggregator
 from tests.fakes.findings import Scripted, found, hit
 from workers.merge.aggregators import BUILT_IN, aggregate
@@ -53,6 +53,18 @@ def test_given_a_chinese_question_then_the_list_is_told_in_chinese() -> None:
 )
 def test_given_words_that_were_not_understood_then_the_answer_names_them(language: Language, said: str) -> None:
     assert said in as_markdown(table(row(1), unread=("owned by Ada", "open")), 20, language)
+
+
+@pytest.mark.parametrize(
+    ("language", "said"),
+    [
+        (ENGLISH, "2 different values of team:\n- Search: 2\n- Mobile: 1\n- without team: 1\n\n| # |"),
+        (CHINESE, "team共有 2 种：\n- Search：2 篇\n- Mobile：1 篇\n- 没有team：1 篇\n\n| # |"),
+    ],
+)
+def test_given_a_list_that_is_counted_by_a_field_then_each_value_has_its_number(language: Language, said: str) -> None:
+    groups = tuple(ListGroup(value=value, documents=n) for value, n in (("Search", 2), ("Mobile", 1), ("", 1)))
+    assert said in as_markdown(table(row(1), grouped_by="team", grouped=2, groups=groups), 20, language)
 
 
 def test_given_columns_then_these_are_told_instead_of_a_sentence() -> None:

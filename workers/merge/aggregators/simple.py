@@ -32,6 +32,8 @@ def as_markdown(table: ListTable, limit: int, language: Language) -> str:
     """The count, what was understood and looked through, then at most `limit` rows as a Markdown table."""
     shown = table.rows[:limit]
     parts = [_headline(table, language)]
+    if table.grouped_by:
+        parts.append(_groups(table, language))
     if shown:
         parts.append(_rows(shown, table.columns, language))
     if table.matched > len(shown):
@@ -58,6 +60,15 @@ def _headline(table: ListTable, language: Language) -> str:
     parts += [sentence_in(language, name) for name in ("partial", "changed") if getattr(table, name)]
     parts += [sentence_in(language, "unparsed", table.unparsed)] if table.unparsed else []
     return sentence_in(language, "space").join(parts)
+
+
+def _groups(table: ListTable, language: Language) -> str:
+    """How many documents there are of each value, a line each."""
+    told = [sentence_in(language, "list_groups", table.grouped, plain_line(table.grouped_by))]
+    for group in table.groups:
+        value = plain_line(group.value) or sentence_in(language, "list_no_value_of_group", plain_line(table.grouped_by))
+        told.append(f"- {sentence_in(language, 'list_group', value, group.documents)}")
+    return "\n".join(told)
 
 
 def _part_of_all(table: ListTable, language: Language) -> list[str]:
