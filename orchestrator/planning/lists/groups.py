@@ -122,8 +122,8 @@ class _GroupReader:
         if done := _HAN_VERB.match(text, start):
             yield from ((group, done.end()) for group in self._people if _is_of(done[0], group))
         if verb and len(self._people) == 1 and self.is_verb(verb[0]):
-            behind = compiled(r"\s*<group_done_to>(?=\s)").match(text, verb.end())
-            yield self._people[0], behind.end() if behind else verb.end()
+            done_to = compiled(r"\s*<group_done_to>(?=\s)").match(text, verb.end())
+            yield self._people[0], done_to.end() if done_to else verb.end()
 
     def _values_at(self, place: int, *, times: bool = False, plural: bool = False) -> tuple[Grouping, int] | None:
         """What the name at `place` groups by, and where it ends. `times`: also by months and years.
