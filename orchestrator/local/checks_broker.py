@@ -39,7 +39,9 @@ def _release(app: Celery, settings: Settings) -> Check:
     if known and known < _OLDEST:
         return failed("broker", f"{label} is release {release}, without quorum queues", "upgrade it to 3.10 or later")
     require_broker(app, settings)
-    return passed("broker", f"{label} answers, release {release}, quorum queues")
+    return passed(
+        "broker", f"{label} answers, release {release}, quorum queues (tenants take turns at admission alone)"
+    )
 
 
 def _queues(app: Celery, settings: Settings) -> Check:

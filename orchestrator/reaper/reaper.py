@@ -44,6 +44,7 @@ from shared.jobs.keys import ACTIVE, PREFIX, JobKeys
 from shared.jobs.scripts import Scripts
 from shared.models import Facet, Lane, Node, NodeKind
 from shared.providers.gates.state import read_gates
+from shared.tasks.broker import BrokerLostError, queue_lengths
 from shared.tasks.signatures import Dispatcher, merge_signature, node_signature, sent_again, task_signature
 
 log = logging.getLogger("ramify.reaper")
@@ -153,12 +154,17 @@ class Reaper:
         self._reconciling: Iterator[int] = iter(())
         self._reconcile_at = self._recount_at = 0.0
         self._full = frozenset[str]()
+        self._lost: BrokerLostError | None = None
 
     def run(self) -> int:
-        """Check once; returns how many jobs, 0 when another reaper leads. Raises: RedisError, OperationalError."""
+        """Check once; returns how many jobs, 0 when another reaper leads. Raises: RedisError, OperationalError.
+
+        While RabbitMQ is away nothing can be sent, and jobs whose time is over end all the same.
+        """
         with leading(self._jobs.client) as token:
             if not token:
                 return 0
+            self._lost = None
             self._suspects.free_slots(self._jobs)
             self._resumption.begin(read_gates(self._jobs.client, self._jobs.settings))
             under_way, beats = self._jobs.admission.under_way(), workers(self._jobs.client)
@@ -177,9 +183,12 @@ class Reaper:
                 for lane in Lane:  # a count that is too high would keep everybody out
                     self._repair(lane, (), recount=True)
             self._reconcile()
-            self._dispatcher.run()
+            if self._lost is None:
+                self._dispatcher.run()
             self._jobs.client.set(LAST_RUN, f"{self._jobs.clock.now():.3f}", ex=self._jobs.settings.jobs.ttl_s)
             self._name_full_pools(beats)
+            if self._lost is not None:
+                raise self._lost
             return len(wanted)
 
     def _name_full_pools(self, beats: Iterable[WorkerBeat]) -> None:
@@ -226,7 +235,7 @@ class Reaper:
         for lane in Lane:  # a tenant with waiting jobs must be in the ring
             if tenants := {view.tenant for view in waiting if view.lane is lane}:
                 self._repair(lane, tenants)
-        world = read_world(self._app, self._jobs, views, self._resumption.shut)
+        world = read_world(self._jobs, views, self._resumption.shut, self._waiting())
         self._jobs.release([view.job_id for view in views if isinstance(rules.decide(view, world), Finalise)])
         items_of = Counter(attempt.worker for view in views for _, attempt in rules.dead_attempts(view, world))
         over = defaultdict[str, list[str]](list)
@@ -238,6 +247,15 @@ class Reaper:
         for reason, expired in over.items():
             self._jobs.endings.stop(expired, State.EXPIRED, reason)
         self._schedule([view for view in views if view.state not in TERMINAL], world.now)
+
+    def _waiting(self) -> dict[str, int] | None:
+        """Messages in each queue of the broker; None while it is away, for which it is asked once a run."""
+        if self._lost is None:
+            try:
+                return queue_lengths(self._app, self._jobs.settings, unknown=1)
+            except BrokerLostError as error:
+                self._lost = error
+        return None
 
     def _drive(self, view: View, world: World, items_of: Mapping[str, int], token: int) -> Decision:
         """Do what one job needs now, but for an expiry: many expire at a time."""

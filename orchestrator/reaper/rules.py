@@ -83,6 +83,10 @@ def decide(view: View, world: World) -> Decision:
         return Wait()
     if not view.admitted:
         return Readmit(runs=view.state is not State.QUEUED)
+    return Wait() if world.broker_away else _to_send(view, world)
+
+
+def _to_send(view: View, world: World) -> Decision:
     if world.now - view.ends_at > FORCE_AFTER_S and (view.state is State.SEARCHING or view.has_pool):
         return _forced(view, world)
     missing = tuple(_missing(view, world))

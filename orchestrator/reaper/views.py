@@ -6,7 +6,6 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from celery import Celery
 from redis import Redis
 
 from shared.connections.heartbeat import alive_workers
@@ -19,7 +18,6 @@ from shared.jobs.keys import AdmissionKeys, JobKeys
 from shared.jobs.states import LEAF_STATES
 from shared.jobs.work import WorkItem, read_work, unreadable_work
 from shared.models import Lane
-from shared.tasks.broker import queue_lengths
 
 _FIELDS = ("state", "rank", "created_at", "updated_at", "waits_until", "deadline_at", "lane", "tenant", "open")
 #: Seconds after a start of Redis in which a missing heartbeat does not count: the workers have to reconnect first.
@@ -77,7 +75,8 @@ class World:
     """What holds for all jobs. `waiting`: messages in each queue of the broker; `latest_taken`: as `WorkLog` has it.
 
     `shut`: kinds of servers that no call may go to now. `lanes_apart`: the broker has a queue for each lane, in which
-    what comes first goes first; else one for both, by priorities.
+    what comes first goes first; else one for both, by priorities. `broker_away`: nothing can be sent, and nobody knows
+    what waits.
     """
 
     now: float
@@ -87,6 +86,7 @@ class World:
     max_deaths: int = 3
     shut: frozenset[str] = frozenset()
     lanes_apart: bool = False
+    broker_away: bool = False
 
     def in_queue(self, queue: Queue, rank: int) -> int:
         """How many messages wait where one of this priority would."""
@@ -269,17 +269,20 @@ def _leaf_states(raw: Mapping[bytes, bytes]) -> dict[str, str]:
     return states
 
 
-def read_world(app: Celery, jobs: JobStore, views: Iterable[View], shut: frozenset[str] = frozenset()) -> World:
-    """What holds for these jobs now. `shut`: as in World."""
+def read_world(
+    jobs: JobStore, views: Iterable[View], shut: frozenset[str] = frozenset(), waiting: Mapping[str, int] | None = None
+) -> World:
+    """What holds for these jobs now. `shut`, `waiting`: as in World; `waiting` None: the broker does not answer."""
     workers = {item.busy.worker for view in views for item in view.items.values() if item.busy}
     return World(
         now=jobs.clock.now(),
         living=living_workers(jobs.client, workers),
-        waiting=queue_lengths(app, jobs.settings, unknown=1),
+        waiting=waiting or {},
         latest_taken=jobs.work.latest_taken(),
         max_deaths=jobs.settings.lanes.max_deaths,
         shut=shut,
         lanes_apart=jobs.settings.broker.rabbitmq,
+        broker_away=waiting is None,
     )
 
 

@@ -143,6 +143,8 @@ def test_a_job_that_is_sent_while_the_broker_is_away_waits_for_it(over: Over) ->
         job_id = client.submit("How is a queue restored while its broker is away?", deadline_s=900)
         why = client.why(job_id)
         told = {check.name: check for check in doctor.examine(client.settings)}
+        hurried = client.submit("What ends while the broker is away?", deadline_s=2)
+        until(lambda: client.status(hurried).state == "expired", 60, "its deadline was kept", every_s=0.5)
     finally:
         over.rabbit.start()
     assert "does not answer" in why.said

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 import redis
 from pydantic import HttpUrl
 
-from orchestrator.reaper.reaper import LOCK, SLOTS, TOKEN, Reaper
+from orchestrator.reaper.reaper import LAST_RUN, LOCK, SLOTS, TOKEN, Reaper
 from shared.connections.heartbeat import worker_id
 from shared.contract import PRIORITY_STEPS, Queue
 from shared.jobs import Job, JobStore, State, new_id
@@ -19,10 +20,12 @@ from shared.jobs.work import Attempt
 from shared.models import Facet, JobRequest, LeafResult, LeafStatus, MergedPool, Node, NodeKind, SearchResult
 from shared.models.plan import Shard
 from shared.providers.gates.gate_store import key_of
-from shared.settings import Settings
+from shared.settings import Settings, load_settings
 from shared.tasks.app import make_app
+from shared.tasks.broker import BrokerLostError
 from tests.fakes.walked_jobs import enter
 from tests.support.accounts import assert_adds_up
+from tests.support.redis_server import free_port
 
 _PLACE, _, _MARK, _SPACE = worker_id().rsplit(":", 3)
 #: A process of this host that is gone: no process has this number.
@@ -261,6 +264,23 @@ def test_a_death_in_company_is_told_from_one_alone(bench: Bench) -> None:
         bench.jobs.work.items(first.id)["0.1"].sole_deaths,
         bench.jobs.work.items(second.id)["0.1"].sole_deaths,
     ] == [1, 0]
+
+
+def test_deadlines_are_kept_while_rabbitmq_is_away(client: redis.Redis, settings: Settings) -> None:
+    """It is asked once a run, however many jobs there are; the run says that it is away, and has been one."""
+    broker = {"url": f"amqp://nobody@127.0.0.1:{free_port()}/none", "timeout_s": 1}
+    bench = Bench(client, load_settings(redis=settings.redis, broker=broker, jobs=settings.jobs))
+    planned = bench.job(State.PLANNING, deadline_s=30, silent_for=0.0)
+    searched = bench.job(deadline_s=30, silent_for=36.0)
+    with closing(bench.app):
+        with pytest.raises(BrokerLostError, match="does not answer"):
+            bench.look()
+        assert (bench.of(planned.id).state, bench.of(searched.id).state) == (State.EXPIRED, State.SEARCHING)
+        bench.clock.at += 60
+        with pytest.raises(BrokerLostError):
+            bench.look()
+    assert bench.of(searched.id).state is State.EXPIRED
+    assert float(client.get(LAST_RUN) or 0) > bench.clock.at - 1
 
 
 def test_past_the_deadline_a_partial_merge_is_forced_and_later_the_job_expires(bench: Bench) -> None:

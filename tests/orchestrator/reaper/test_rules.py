@@ -82,6 +82,15 @@ def test_past_the_deadline_a_partial_answer_is_forced_and_without_leaves_the_job
     assert isinstance(decide(job(state, deadline_at=NOW - late), WORLD), decision)
 
 
+def test_while_the_broker_is_away_nothing_is_sent_and_what_is_long_over_ends() -> None:
+    away = replace(WORLD, broker_away=True)
+    lost, over = job(), job(deadline_at=NOW - GIVE_UP_S - 1)
+    assert isinstance(decide(lost, WORLD), Redrive)
+    assert decide(lost, away) == Wait()
+    assert decide(job(deadline_at=NOW - FORCE_AFTER_S - 1), away) == Wait()
+    assert isinstance(decide(over, away), Expire)
+
+
 def test_a_pool_that_nobody_reranks_is_answered_past_the_deadline_though_a_worker_is_at_it() -> None:
     at_it = {"rerank.root": at_work(LIVES, "rerank.root")}
     late = job(State.MERGING, has_pool=True, items=at_it, deadline_at=NOW - FORCE_AFTER_S - 1)
