@@ -175,19 +175,26 @@ class ServerStore(Collection):
         self._name = self._collection
         if meta.moved_to:
             meta, self._name = self._read(meta.moved_to), meta.moved_to
-        if meta.mirror and not meta.mirror.keeps_dense and self._model and self._model() != meta.built_with.dense:
-            return self._of_own_model(meta, meta.mirror.to)
+        if meta.mirror and not meta.mirror.keeps_dense and self._model:
+            return self._of_own_model(meta, meta.mirror.to, self._model())
         return meta
 
-    def _of_own_model(self, meta: ServerMeta, other: str) -> ServerMeta:
-        """The other collection, if it is whole and was built with this process's model; else the one in use."""
-        if self._model is None or not self._exists(other):
+    def _of_own_model(self, meta: ServerMeta, other: str, model: str | None) -> ServerMeta:
+        """The one of two collections that was built with this process's model, if it is whole; else the one in use.
+
+        It is called by its own name, which its mirror knows: the alias may mean the other one at any time.
+        """
+        found = self._read(other) if self._exists(other) else None
+        if found is None or (found.copying and found.copying.phase != "ready"):
             return meta
-        found = self._read(other)
-        if found.built_with.dense != self._model() or (found.copying and found.copying.phase != "ready"):
+        if model not in {meta.built_with.dense, found.built_with.dense}:
             return meta
-        self._name = other
-        return found
+        if model != meta.built_with.dense:
+            self._name = other
+            return found
+        if found.mirror:
+            self._name = found.mirror.to
+        return meta
 
     def _read(self, name: str) -> ServerMeta:
         with server_errors("reading the collection"):

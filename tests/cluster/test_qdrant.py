@@ -3,150 +3,27 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import signal
-import subprocess
-import sys
 import time
-import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from threading import Event, Thread
-from typing import Any, Self
+from typing import Any
 
 import httpx
 import pytest
 from qdrant_client import models
 
 from orchestrator.storing import Storing
-from shared.errors import RamifyError
-from shared.models import Chunk, Filters
-from shared.providers.encoders import Bm25Encoder
-from shared.settings import Settings, load_settings
-from shared.store import DENSE, BuiltWith, ChunkPoint, open_stores, server_client, to_filter
-from shared.store.base import SPARSE
+from shared.settings import Settings
+from shared.store import DENSE, open_stores, server_client
 from shared.store.migration import MigrationOptions
-from shared.store.schema import to_sparse
+from tests.cluster.store_life import CHUNKS, DIM, TENANTS, Life, fill, ramify, settings_of, stored
 from tests.support.qdrant_node import QdrantNode
 
 pytestmark = pytest.mark.timeout(400)
-#: Measured with 20,000, which takes minutes.
-CHUNKS = int(os.environ.get("RAMIFY_TEST_CHUNKS", "4000"))
-DIM, TENANTS = 64, ("default", "acme")
-ENCODER = Bm25Encoder(12.0)
-BUILT = BuiltWith(sparse=ENCODER.name, avg_len=12.0, dense="random:64", dim=DIM)
 QUICK = MigrationOptions(settle_s=0.5, searches=32)
-
-
-def settings_of(node: QdrantNode, **qdrant: Any) -> Settings:
-    return load_settings(store={"kind": "server", "url": node.url, "timeout_s": 20, "qdrant": qdrant})
-
-
-def point(text: str, doc_id: str, chance: random.Random) -> ChunkPoint:
-    chunk_id = str(uuid.uuid5(uuid.NAMESPACE_URL, doc_id))
-    chunk = Chunk(chunk_id=chunk_id, doc_id=doc_id, ordinal=0, text=text, path=f"n/{doc_id}.md", title=doc_id)
-    vector = tuple(chance.gauss(0, 1) for _ in range(DIM))
-    return ChunkPoint(chunk=chunk, document_hash=doc_id, source="/n", sparse=ENCODER.encode_passage(text), dense=vector)
-
-
-def fill(settings: Settings, chunks: int) -> dict[str, dict[str, str]]:
-    """Chunks of two tenants; what each has, doc_id -> text."""
-    chance, stores = random.Random(3), open_stores(settings)
-    words = [f"word{n}" for n in range(2000)]
-    kept: dict[str, dict[str, str]] = {tenant: {} for tenant in TENANTS}
-    for tenant in TENANTS:
-        store = stores.of(tenant)
-        store.create(BUILT)
-        for start in range(0, chunks // len(TENANTS), 1000):
-            texts = {f"{tenant}-{start + n}": " ".join(chance.choices(words, k=12)) for n in range(1000)}
-            store.upsert([point(text, doc_id, chance) for doc_id, text in texts.items()])
-            kept[tenant] |= texts
-    stores.close()
-    return kept
-
-
-def stored(settings: Settings, tenant: str) -> dict[str, str]:
-    stores = open_stores(settings)
-    try:
-        return {payload["doc_id"]: payload["text"] for _, payload in stores.of(tenant).read(None, ("doc_id", "text"))}
-    finally:
-        stores.close()
-
-
-class Life:
-    """Searches and writes that go on beside something, each on a thread; what was written, and what failed."""
-
-    def __init__(self, settings: Settings, kept: dict[str, dict[str, str]]) -> None:
-        self._settings, self._kept = settings, kept
-        self.searches, self.failures = 0, list[str]()
-        self.writes = 0
-        self._ended = Event()
-        self._threads = [Thread(target=self._search), Thread(target=self._write)]
-
-    def __enter__(self) -> Self:
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._ended.set()
-        for thread in self._threads:
-            thread.join()
-
-    def _search(self) -> None:
-        chance, stores = random.Random(5), open_stores(self._settings)
-        while not self._ended.wait(0.02):
-            store = stores.of(chance.choice(TENANTS))
-            words = ENCODER.encode_query(f"word{chance.randrange(2000)} word{chance.randrange(2000)}")
-            vector = [chance.gauss(0, 1) for _ in range(DIM)]
-            asked = [
-                models.QueryRequest(query=to_sparse(words), using=SPARSE, limit=10, filter=to_filter(Filters())),
-                models.QueryRequest(query=vector, using=DENSE, limit=10, filter=to_filter(Filters())),
-            ]
-            try:
-                found = store.query(asked)
-                if len(found[1]) != 10:
-                    self.failures.append(f"{len(found[1])} hits")
-            except RamifyError as error:
-                self.failures.append(str(error))
-            self.searches += 1
-        stores.close()
-
-    def _write(self) -> None:
-        chance, stores = random.Random(7), open_stores(self._settings)
-        while not self._ended.wait(0.05):
-            tenant = chance.choice(TENANTS)
-            store, kept = stores.of(tenant), self._kept[tenant]
-            fresh = {f"{tenant}-new-{self.writes}": f"new words {self.writes}"}
-            fresh |= dict.fromkeys(chance.sample(sorted(kept), 2), f"changed {self.writes}")
-            gone = [one for one in chance.sample(sorted(kept), 2) if one not in fresh]
-            try:
-                store.upsert([point(text, doc_id, chance) for doc_id, text in fresh.items()])
-                kept |= fresh
-                store.delete_documents(gone)
-                for one in gone:
-                    del kept[one]
-            except RamifyError as error:
-                self.failures.append(f"write: {error}")
-            self.writes += 1
-        stores.close()
-
-
-def ramify(settings: Settings, *arguments: str, **more: str) -> subprocess.Popen[str]:
-    """The command line as a process of its own."""
-    store = settings.store
-    environment = {
-        **os.environ,
-        "RAMIFY_STORE__KIND": "server",
-        "RAMIFY_STORE__URL": str(store.url),
-        "RAMIFY_STORE__TIMEOUT_S": str(store.timeout_s),
-        "RAMIFY_EMBEDDING__PROVIDER": "none",
-        **more,
-    }
-    command = [sys.executable, "-m", "orchestrator.cli.main", *arguments]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
 
 
 @pytest.fixture

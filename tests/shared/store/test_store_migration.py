@@ -375,8 +375,12 @@ def test_workers_of_both_models_go_on_through_a_migration_to_another_one(
     assert old.info().index_version != version
     both_find("of the old one, before", "of the new one, before")
 
+    for store in (old, new):  # who has just read which collection is in use
+        assert store.info() is not None
     report = migrate(of, Places())
     assert (report.switched, report.embedded, report.verification.unlike) == (True, 1, ())
+    for store, vector in ((old, [1.0] * 8), (new, [1.0] * 4)):
+        assert store.query([models.QueryRequest(query=vector, using=DENSE, limit=1)])[0]
     both_find("of the old one, before", "of the new one, before")
     old.upsert([make_point("of the old one, after", "o2")])
     new.upsert([make_point("of the new one, after", "n2").but(dense=(1.0, 2.0, 3.0, 4.0))])
