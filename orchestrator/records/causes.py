@@ -9,11 +9,11 @@ from typing import Any
 
 from orchestrator.records.diff import FAILED, PLAN_OPTIONS, AnswerDifference, Changed, difference
 from shared.models.degraded import Degradation
-from shared.models.manifest import Manifest
+from shared.models.manifest import Manifest, Record
 
 #: What an answer is made without because it is set up so, and not because something failed.
 _SET_UP = frozenset({Degradation.NOT_CONFIGURED.value})
-#: What another setting or model leads to, without a failure of a server.
+#: What another setting, model or plan of one's own leads to, without a failure of a server.
 _FOLLOWS = frozenset({Degradation.LLM_REPLY_UNUSABLE.value, Degradation.OVER_BUDGET.value})
 _WITHOUT: Mapping[str, str] = MappingProxyType(
     {
@@ -53,12 +53,15 @@ def compared(a: Manifest, b: Manifest) -> AnswerDifference:
     """How `b` differs from `a`, with what did it."""
     found = difference(a, b)
     said = {cause: words for cause in Cause if (words := _SAID[cause](found))}
-    if said.keys() & _BEFORE_OUTAGE and _codes(found) <= _FOLLOWS:
+    if (said.keys() & _BEFORE_OUTAGE or _own_plan(found)) and _codes(found) <= _FOLLOWS:
         said.pop(Cause.OUTAGE, None)
     if (said.keys() & _BEFORE_CORPUS or _own_plan(found)) and not _changed(found):
         said.pop(Cause.CORPUS, None)  # other documents were found, which that explains
     if said.keys() - {Cause.PLAN, Cause.RELEASE} and not _own_plan(found):
         said.pop(Cause.PLAN, None)  # it follows from what stands before it
+    found_alike = said.keys() == {Cause.CORPUS} and not (_changed(found) or found.results or found.documents)
+    if (not said or found_alike) and (words := _other_replies(found, a.record)):
+        said = {Cause.MODEL: words}
     return found.model_copy(update={"causes": tuple(said), "sentence": _sentence(found, said)})
 
 
@@ -92,6 +95,18 @@ def _model(found: AnswerDifference) -> str:
     return _named([*models, *prompts])
 
 
+def _other_replies(found: AnswerDifference, record: Record) -> str:
+    """Which model is the first that has replied otherwise under the same name, by its scores and texts."""
+    parts = {part.name for result in found.results for part in result.parts}
+    written = bool(found.sentences_went or found.sentences_came)
+    models = {name: used for name, used in record.models.items() if used.model}
+    # A rerank model scores a passage for the question alone; of which leaf the other parts are may have changed.
+    for name, has_changed in (("rerank", "rerank" in parts), ("embedding", "dense" in parts), ("llm", written)):
+        if has_changed and name in models:
+            return f"{name} {models[name].provider} {models[name].model} replied otherwise under the same name"
+    return ""
+
+
 def _outage(found: AnswerDifference) -> str:
     """What one of the two was made without, and where."""
     said = dict[str, list[str]]()
@@ -117,7 +132,7 @@ def _corpus(found: AnswerDifference) -> str:
     if changed := _changed(found):
         return f"{_paths(changed)} {'was' if len(changed) == 1 else 'were'} changed"
     before, after = found.index_versions
-    if before == after or not (found.results or found.documents or found.plan or found.answer):
+    if before == after or found.same:
         return ""
     came, went = ([one.path for one in found.documents if one.how == how] for how in ("came", "went"))
     no_more = f"{'is' if len(went) == 1 else 'are'} found no more"

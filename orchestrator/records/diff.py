@@ -149,6 +149,7 @@ def _settings(a: Record, b: Record) -> tuple[Changed, ...]:
     found = changes(a.settings.values, b.settings.values)
     named = {change.name.partition(".")[0] for change in found} | {"strategies"}
     named |= {change.name for change in changes(_models(a), _models(b))}
+    named |= {"llm"} if any("." not in change.name for change in found) else set()
     one, other = a.settings.fingerprint, b.settings.fingerprint
     digests = changes(
         {part: one[part] for part in one if part in other}, {part: other[part] for part in other if part in one}

@@ -21,6 +21,7 @@ from shared.jobs.endings import Again
 from shared.jobs.scripts import grown_branches
 from shared.jobs.stale import StaleAnswers
 from shared.models import LeafResult, LeafStatus, Node, NodeKind
+from shared.models.plan import holding
 from shared.models.replay import PlanningNotes, ReplayStage
 from shared.models.route import PlannerName, Route
 from shared.tasks.signatures import merge_signature, node_signature, send_chord, task_signature
@@ -59,9 +60,7 @@ def resumed_tree(
     leaf is asked again, with it. A branch that is repaired is refined anew: what stood below it goes.
     """
     nodes = {name: node for name, node in nodes.items() if not again.intersection(_above(node, nodes))}
-    done = {name for name, state in states.items() if state == LeafStatus.DONE and name in nodes} - again
-    while lost := {name for name in done if not done.issuperset(nodes[name].depends_on)}:
-        done -= lost
+    done = holding(nodes, {name for name, state in states.items() if state == LeafStatus.DONE} - again)
     start = {node.id: _unbound(_as_planned(node, again), done, again) for node in nodes.values()}
     settled = grown_branches(start.values()) | done
     waiting = [node for node in start.values() if node.depends_on and node.bound_by is None]

@@ -199,8 +199,8 @@ def judged_answers(tenant: str) -> str:
 
 
 def late_answers(tenant: str) -> str:
-    """Set: ids of a tenant's jobs that were under way when documents changed, to be held against these at their end."""
-    return f"{PREFIX}:late:{tenant}"
+    """Sorted set: ids of a tenant's jobs that are to be held closely against changed documents -> when last noted."""
+    return f"{PREFIX}:rechecks:{tenant}"
 
 
 def _types_of_lane(lane: Lane) -> dict[str, str]:
@@ -215,7 +215,7 @@ declare(
     | {
         f"{PREFIX}:stale:*": "zset",
         f"{PREFIX}:changed:*": "zset",
-        f"{PREFIX}:late:*": "set",
+        f"{PREFIX}:rechecks:*": "zset",
         f"{PREFIX}:checks:*": "string",
         f"{PREFIX}:judged:*": "zset",
     }

@@ -113,21 +113,24 @@ class StaleAnswers:
         self._client.hdel(StandingKeys.previews, job_id)
 
     def note_late(self, tenant: str, job_ids: Iterable[str]) -> None:
-        """Remember jobs that may have searched before documents changed, and end behind the check."""
+        """Remember jobs that, once they have ended, are to be held closely against what has changed by now."""
         if late := list(job_ids):
+            now = self._clock.now()
             with self._client.pipeline(transaction=False) as pipe:
-                pipe.sadd(late_answers(tenant), *late)
+                pipe.zadd(late_answers(tenant), dict.fromkeys(late, now))
                 pipe.expire(late_answers(tenant), self._settings.jobs.ttl_s)
                 pipe.execute()
 
-    def late(self, tenant: str) -> list[str]:
-        """Those that were noted and not forgotten."""
-        return sorted(map(text, self._client.smembers(late_answers(tenant))))
+    def late(self, tenant: str) -> dict[str, float]:
+        """Those that were noted and not forgotten, with the time of the last note, the oldest first."""
+        found: Any = self._client.zrange(late_answers(tenant), 0, -1, withscores=True)
+        return {text(job_id): at for job_id, at in found}
 
-    def forget_late(self, tenant: str, job_ids: Iterable[str]) -> None:
-        """They have been held against what changed, or have ended without an answer."""
-        if gone := list(job_ids):
-            self._client.srem(late_answers(tenant), *gone)
+    def forget_late(self, tenant: str, noted: Mapping[str, float]) -> None:
+        """They have been held against what changed until that note, or have ended without an answer."""
+        rows = iter(noted.items())
+        while page := list(islice(rows, _PAGE)):
+            self._run("forget_late", [late_answers(tenant)], [part for job_id, at in page for part in (at, job_id)])
 
     def tenants_with_late(self) -> list[str]:
         """Tenants of which such jobs are noted."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -113,6 +113,14 @@ class Node(Model):
 def node_order(node_id: str) -> tuple[int, ...]:
     """The sort key of a node id, in the tree's order: "0.2" before "0.10"."""
     return tuple(int(part) if part.isdigit() else -1 for part in node_id.split("."))
+
+
+def holding(nodes: Mapping[str, Node], done: Iterable[str]) -> set[str]:
+    """Of these leaves those whose outcome holds, where the others run again: they waited for none of the others."""
+    left = {name for name in done if name in nodes}
+    while lost := {name for name in left if not left.issuperset(nodes[name].depends_on)}:
+        left -= lost
+    return left
 
 
 class SubQuery(Model):

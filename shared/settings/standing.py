@@ -15,6 +15,12 @@ class StalenessSettings(SettingsSection):
     check_s: float = Field(
         default=20.0, gt=0, description="seconds of one check at the end of an ingest; what is left is checked after it"
     )
+    close_s: float = Field(
+        default=8.0,
+        ge=0,
+        description="seconds of every 15 in which answers are made again after a change, to find all that a full run "
+        "would give otherwise; 0: never",
+    )
 
 
 class StandingSettings(SettingsSection):

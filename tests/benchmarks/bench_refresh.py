@@ -130,14 +130,16 @@ class OneProcess:
     """The store, the checks and the jobs in this process."""
 
     def __init__(self, client: redis.Redis, folder: Path, redis_url: str) -> None:
-        settings = load_settings(redis={"url": redis_url}, data_dir=folder, staleness={"check_s": 600})
+        settings = load_settings(redis={"url": redis_url}, data_dir=folder, staleness={"check_s": 600, "close_s": 600})
         self.pools = InProcess(client, settings)
         self._refreshing = Refreshing(self.pools.jobs, Submitter(self.pools.app, self.pools.jobs))
 
     def put(self, files: Sequence[Path]) -> None:
         began = time.process_time()
         print(self.pools.change({file.stem: file.read_text(encoding="utf-8") for file in files}))
-        print(f"ingest and check {time.process_time() - began:.1f} s of processor time")
+        print(f"ingest and check {time.process_time() - began:.1f} s of processor time", end=", ")
+        self.pools.look_closely()
+        print(f"with the close look {time.process_time() - began:.1f} s")
 
     def ask(self, questions: Sequence[str]) -> list[str]:
         return [self.pools.submit(question) for question in questions]

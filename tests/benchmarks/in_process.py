@@ -18,15 +18,14 @@ from shared.jobs import Job, JobReader, new_id
 from shared.models import Answer, JobRequest, MergedPool, Node, NodeKind
 from shared.models.route import Route
 from shared.models.stale import StaleCheck
-from shared.providers.rerankers import reranker
 from shared.settings import Settings
 from shared.tasks.app import make_app
 from shared.tasks.task_run import TaskRun
 from tests.fakes.kept_answers import KeptAnswers
 from tests.fakes.walked_jobs import WalkedJob
 from workers.merge.answer import aggregated, findings
-from workers.question_search import QuestionSearch, leaf_search
-from workers.search.state import Tools
+from workers.merge.manifest import manifest_of
+from workers.question_search import QuestionSearch
 
 TENANT = "default"
 
@@ -39,7 +38,6 @@ class InProcess(KeptAnswers):
     def __init__(self, client: redis.Redis, settings: Settings) -> None:
         super().__init__(client, settings)
         self.app, self._planner = make_app(settings), Planner(settings)
-        self._tools = Tools(settings=settings, reranker=reranker(settings))
 
     def close(self) -> None:
         self.app.close()
@@ -58,7 +56,7 @@ class InProcess(KeptAnswers):
             left_s=60.0,
         )  # fmt: skip
         route, _ = self._planner.route(job)
-        search = self._search(request)
+        search = self.search(request)
         search.plan(self._grown(job, route))
         return self._answer(job, search, self._pool(search, request), route)
 
@@ -88,7 +86,7 @@ class InProcess(KeptAnswers):
             self.jobs.start_searching(job_id, self._grown(job, planned))
         route, kept = self.jobs.routed(job_id), self.jobs.results(job_id)
         assert route is not None
-        search = self._search(job.request)
+        search = self.search(job.request)
         nodes = self.jobs.nodes(job_id)
         search.leaves |= kept
         search.nodes |= {name: nodes[name] for name in kept}
@@ -100,7 +98,8 @@ class InProcess(KeptAnswers):
             self._record(job_id, search, nodes.keys())
         assert self.jobs.start_merging(job_id, "worker")
         assert self.jobs.start_summarising(job_id, pool)
-        assert self.jobs.finish(job, self._answer(job, search, pool, route))
+        answer = self._answer(job, search, pool, route)
+        assert self.jobs.finish(job, answer, manifest=manifest_of(job, answer, self.settings))
 
     def _record(self, job_id: str, search: QuestionSearch, known: Iterable[str]) -> None:
         for name in [one for one in search.leaves if one not in set(known)]:
@@ -108,9 +107,6 @@ class InProcess(KeptAnswers):
             if node.bound_by:
                 self.jobs.bind(job_id, node)
             self.jobs.record_leaf(job_id, search.leaves[name])
-
-    def _search(self, request: JobRequest) -> QuestionSearch:
-        return QuestionSearch(leaf_search(self.resources, self._tools), self._tools, request)
 
     def _pool(self, search: QuestionSearch, request: JobRequest) -> MergedPool:
         allowed = self.settings.gaps.allow(request)

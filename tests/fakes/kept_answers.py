@@ -24,11 +24,10 @@ from shared.store import TenantStores
 from tests.fakes.stores import StoreInPlace
 from tests.fakes.walked_jobs import WalkedJob, route
 from workers.index.pipeline import Indexer
-from workers.leaf_outcome import leaf_result
 from workers.merge.aggregators import SIMPLE
-from workers.merge.answer import aggregated, findings, merged
-from workers.question_search import leaf_search
-from workers.search.leaf import leaf_query
+from workers.merge.answer import aggregated, findings
+from workers.merge.manifest import manifest_of
+from workers.question_search import QuestionSearch, leaf_search
 from workers.search.resources import SearchResources
 from workers.search.state import Tools
 from workers.staleness.check import StalenessCheck
@@ -68,6 +67,13 @@ class KeptAnswers:
         changed = [one for one in outcomes if one.status is not DocumentStatus.UNCHANGED]
         return self.check.run(tenant, changed) if check else StaleCheck()
 
+    def look_closely(self, tenant: str = "default") -> StaleCheck:
+        """Hold the answers closely against what has changed, as the ops pool has it done; the last such check."""
+        found = StaleCheck()
+        while self.stale.late(tenant):
+            found = self.check.run_late(tenant)
+        return found
+
     def begin(self, question: str, *more: str, tenant: str = "default") -> WalkedJob:
         """A job that has searched its leaves and is not done yet."""
         job_id, request = new_id(), JobRequest(question=question, tenant=tenant)
@@ -87,13 +93,20 @@ class KeptAnswers:
         return walked
 
     def leaf(self, request: JobRequest, node: Node) -> LeafResult:
+        search = self.search(request)
+        search.leaf(node)
+        return search.leaves[node.id]
+
+    def search(self, request: JobRequest) -> QuestionSearch:
         tools = Tools(settings=self.settings, reranker=reranker(self.settings))
-        found = leaf_search(self.resources, tools)(leaf_query(request, node, self.settings))
-        return leaf_result(request, node, found, self.settings)
+        return QuestionSearch(leaf_search(self.resources, tools), tools, request)
 
     def end(self, walked: WalkedJob) -> str:
         job, nodes, leaves = walked.job, self.jobs.nodes(walked.id), self.jobs.results(walked.id)
-        pool = merged(job.request, self.settings, nodes, leaves)
+        search = self.search(job.request)
+        search.nodes |= nodes
+        search.leaves |= leaves
+        pool = search.pool(0)
         self.jobs.start_merging(walked.id, "worker")
         self.jobs.start_summarising(walked.id, pool)
         question, routed = job.request.question, self.jobs.routed(walked.id)
@@ -103,7 +116,7 @@ class KeptAnswers:
             job_id=walked.id, question=question, state="done", coverage="all", leaves=tuple(leaves.values()),
             results=pool.hits, tree=tuple(nodes.values()), summary=made.summary,
         )  # fmt: skip
-        assert self.jobs.finish(job, answer)
+        assert self.jobs.finish(job, answer, manifest=manifest_of(job, answer, self.settings))
         return walked.id
 
     def ask(self, question: str, *more: str, tenant: str = "default") -> str:

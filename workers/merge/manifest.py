@@ -50,14 +50,13 @@ _known: dict[int, tuple[Settings, Fingerprint, dict[str, Any]]] = {}
 def manifest_of(job: Job, answer: Answer, settings: Settings) -> Manifest:
     """Of the whole `answer`, before `jobs.keep` leaves anything out. `settings`: those that the job ran with."""
     request = job.request
-    strategies = tuple(sorted({leaf.mode.partition("/")[0] for leaf in answer.leaves if leaf.mode}))
     record = Record(
         question=request.question,
         options=request.model_dump(mode="json", include=_OPTIONS, exclude_defaults=True),
         plan=RecordedPlan(
             route=answer.route, nodes=answer.tree, without=answer.degraded_at.get(TaskName.PLAN_JOB.value, ())
         ),
-        settings=_settings(settings, strategies),
+        settings=_settings(settings, (leaf.mode for leaf in answer.leaves)),
         models=models_used(settings),
         prompts=prompts_used(settings),
         documents=_documents(answer),
@@ -85,9 +84,17 @@ def manifest_of(job: Job, answer: Answer, settings: Settings) -> Manifest:
     return Manifest.of(record, run)
 
 
-def _settings(settings: Settings, strategies: tuple[str, ...]) -> SettingsUsed:
+def made_alike(record: Record, settings: Settings) -> bool:
+    """Whether the same settings, models, prompts and releases would make an answer now as made this one."""
+    parts = _settings(settings, (leaf.strategy for leaf in record.leaves)).fingerprint
+    own = parts, models_used(settings), prompts_used(settings), _releases()
+    return own == (record.settings.fingerprint, record.models, record.prompts, record.releases)
+
+
+def _settings(settings: Settings, modes: Iterable[str]) -> SettingsUsed:
+    """`modes`: of the leaves, with the names of their strategies."""
     parts, values = _told_settings(settings)
-    used = {f"{STRATEGY}{name}" for name in strategies}
+    used = {f"{STRATEGY}{mode.partition('/')[0]}" for mode in modes if mode}
     return SettingsUsed(
         fingerprint={name: value for name, value in parts.items() if not name.startswith(STRATEGY) or name in used},
         values={name: value for name, value in values.items() if not name.startswith(STRATEGY) or name in used},

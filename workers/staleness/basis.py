@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from math import inf
 from sys import intern
 from typing import NamedTuple
@@ -27,9 +26,6 @@ from workers.shown_hits import leaf_kind_share
 #: Bytes that what answers rest on may take in a process, as estimated.
 _MEMORY_BYTES = 128 * 1024 * 1024
 _BYTES_OF_LEAF, _BYTES_OF_HIT = 1_200, 300
-#: Passages that an answer is written from, and the share of its score by which the next one is close to a passage. Of
-#: 1,000 answers with 10 of 1,000 documents changed, 2 were missed with these values, 4 with 10 and 0.001.
-_FIRST, _CLOSE = 20, 0.01
 _FIELDS = ("tenant", "state", "searching_at", "request")
 _PAGE = 100
 
@@ -47,8 +43,7 @@ class LeafBasis:
 
     `floor`: of each arm the score of the last candidate; an arm that found fewer than it might has none.
     `listed`: it reads a slice of the corpus for a list, so that any document may be of it. `whole`: all that it kept
-    is known, and not only what the answer shows of it. `close`: two of its first passages have so nearly the same score
-    that they may change places without a new one, for words are weighed by how rare they are in the corpus.
+    is known, and not only what the answer shows of it.
     """
 
     node_id: str
@@ -59,7 +54,6 @@ class LeafBasis:
     floor: Mapping[str, float]
     listed: bool = False
     whole: bool = True
-    close: bool = False
 
 
 @dataclass(frozen=True)
@@ -165,13 +159,7 @@ def _leaf(
         floor=leaf.floor if done else {},
         listed=node.shard is not None,
         whole=bool(leaf.hits) or not leaf.candidates,
-        close=any(is_close(one.score, other.score) for one, other in pairwise(leaf.hits[:_FIRST])),
     )
-
-
-def is_close(score: float, next_score: float) -> bool:
-    """Whether two scores may change places when a few documents change. Equal ones are of equal words, and do not."""
-    return 0 < score - next_score < _CLOSE * score
 
 
 def _size(basis: AnswerBasis | None) -> int:

@@ -21,7 +21,7 @@ from shared.jobs import JobStore
 from shared.jobs.corpus_written import CorpusWritten
 from shared.jobs.keys import StandingKeys
 from shared.jobs.stale import StaleAnswers
-from shared.models import DocumentOutcome
+from shared.models import DocumentOutcome, MergedHit
 from shared.models.stale import StaleBy, StaleCheck, StaleMark
 from shared.models.standing import StandingState
 from shared.store import ChunkStore
@@ -32,8 +32,10 @@ from workers.staleness.entering import EnteringChunks, Moved, NewChunks, OwnLeaf
 from workers.staleness.preview import AnswerPreviews
 
 log = logging.getLogger("ramify.staleness")
-#: Standing questions that are searched and then looked at as a whole, one lot after the other.
-_WATCHED_AT_ONCE = 16
+#: Answers whose leaves are searched and which then are looked at as a whole, one lot after the other.
+_WHOLE_AT_ONCE = 16
+#: Answers that one close look is at.
+_CLOSELY_AT_ONCE = 100
 _FIELDS = ("doc_id", "path", "title", "namespace")
 
 
@@ -63,12 +65,15 @@ class StoredNow:
     titles: dict[str, int] = field(default_factory=dict)
 
 
-class NewOf(NamedTuple):
-    """What is stored now of changed documents, and when nothing is looked at any more (time.monotonic())."""
+class Look(NamedTuple):
+    """The documents that have changed, when nothing is looked at any more (time.monotonic()), and how closely.
 
-    now: StoredNow
+    `closely`: all leaves are searched again, and answers made, whatever is new.
+    """
+
     changed: Mapping[str, ChangedDocument]
     ends_at: float
+    closely: bool
 
 
 class StalenessCheck:
@@ -100,7 +105,7 @@ class StalenessCheck:
         self._answers.note_changes(tenant, changed)
         open_jobs = (job_id for job_id, (_, own) in self._jobs.admission.under_way().items() if own == tenant)
         self._answers.note_late(tenant, open_jobs)
-        found = self._held_against(tenant, self._bases.newest(), changed)
+        found = self._held_against(tenant, self._bases.newest(), changed, self._settings.staleness.check_s)
         self._answers.note_checked(tenant)
         return found
 
@@ -125,101 +130,126 @@ class StalenessCheck:
         return {**{doc_id: path for doc_id, path in rested.items() if doc_id not in stored}, **written}
 
     def run_late(self, tenant: str) -> StaleCheck:
-        """The same for answers that were under way when documents changed and have ended since, or are left of a check.
+        """Look closely at the next answers of those that a change has been held against, or that were under way then.
 
-        What there is no time for now stays noted.
+        Their leaves are searched and the answers are made again in this process, so that those are marked which a full
+        run would give otherwise. What there is no time for now stays noted.
         """
-        under_way = self._jobs.admission.under_way()
-        late = [job_id for job_id in self._answers.late(tenant) if job_id not in under_way]
+        under_way, noted = self._jobs.admission.under_way(), self._answers.late(tenant)
+        late = [job_id for job_id in noted if job_id not in under_way][:_CLOSELY_AT_ONCE]
         bases, unread = self._bases.of(tenant, late)
         since = min((basis.searched_at for basis in bases), default=0.0)
         changed = dict.fromkeys(self._answers.changes_since(tenant, since) if bases else (), ChangedDocument(""))
-        found = self._held_against(tenant, late, changed) if changed else StaleCheck()
-        kept = {*found.unchecked, *unread}
-        self._answers.forget_late(tenant, (job_id for job_id in late if job_id not in kept))
+        options = self._settings.staleness
+        seconds, closely = options.close_s or options.check_s, options.close_s > 0
+        found = self._held_against(tenant, late, changed, seconds, closely=closely) if changed else StaleCheck()
+        left = {*found.unchecked, *unread}
+        self._answers.forget_late(tenant, {job_id: noted[job_id] for job_id in late if job_id not in left})
         return found
 
-    def _held_against(self, tenant: str, ids: Sequence[str], changed: Mapping[str, ChangedDocument]) -> StaleCheck:
-        """Hold these answers against changed documents, as far as there is time; the others are noted for later."""
-        ends_at = time.monotonic() + self._settings.staleness.check_s
-        with self._lock:  # one at a time: each takes a core
-            bases, unread = self._bases.of(tenant, ids, ends_at)
-            found = self._checked(tenant, bases, changed, ends_at) if bases else StaleCheck()
-        unchecked = tuple(dict.fromkeys((*found.unchecked, *unread)))
-        self._answers.note_late(tenant, unchecked)
-        return found.model_copy(update={"unchecked": unchecked, "left": len(unchecked)})
-
-    def _checked(
+    def _held_against(
         self,
         tenant: str,
-        bases: Sequence[AnswerBasis],
+        ids: Sequence[str],
         changed: Mapping[str, ChangedDocument],
-        ends_at: float,
+        seconds: float,
+        *,
+        closely: bool = False,
     ) -> StaleCheck:
+        """Hold these answers against changed documents, as far as there is time; which are looked at again is noted."""
+        ends_at = time.monotonic() + seconds
+        with self._lock:  # one at a time: each takes a core
+            bases, unread = self._bases.of(tenant, ids, ends_at)
+            found = self._checked(tenant, bases, Look(changed, ends_at, closely)) if bases else StaleCheck()
+        unchecked = tuple(dict.fromkeys((*found.unchecked, *unread)))
+        if not closely:
+            # A model that reranks is not asked here: then there is no closer look.
+            closer = self._settings.staleness.close_s and not self._settings.rerank.traits.asks_model
+            self._answers.note_late(tenant, (*(one.job_id for one in bases), *unread) if closer else unchecked)
+        return found.model_copy(update={"unchecked": unchecked, "left": len(unchecked)})
+
+    def _checked(self, tenant: str, bases: Sequence[AnswerBasis], look: Look) -> StaleCheck:
         store = self._resources.store(tenant)
+        changed = look.changed
         now = stored_now(store, changed)
         paths = {**{doc_id: change.path for doc_id, change in changed.items()}, **now.paths}
         known = self._answers.marks(self._answers.of_tenant(tenant, self._settings.staleness.most_answers))
         touched = _Touched(self._jobs.clock.now(), known)
         for basis in bases:
             touched.add_lost(basis, changed.keys(), now)
-        unchecked = self._add_moved(tenant, bases, NewOf(now, changed, ends_at), touched)
+        unchecked = self._add_moved(tenant, bases, now, look, touched)
         marked, cleared = self._write(tenant, bases, paths, touched, unchecked)
         return StaleCheck(answers=marked, fresh=cleared, checked=len(bases), unchecked=tuple(sorted(unchecked)))
 
-    def _add_moved(self, tenant: str, bases: Sequence[AnswerBasis], new: NewOf, touched: _Touched) -> frozenset[str]:
-        """Add what leaves would find otherwise now; returns the answers that there was no time for."""
+    def _add_moved(
+        self, tenant: str, bases: Sequence[AnswerBasis], now: StoredNow, look: Look, touched: _Touched
+    ) -> frozenset[str]:
+        """Add what leaves would find otherwise now; returns the answers that there was no time for, or that failed."""
         ready, standing = self._resources.tools(tenant), self._standing_answers()
         if ready is None:
             return frozenset()
         tools = replace(ready[1], index_version=ready[0].index_version)
-        chunks = NewChunks.of({doc_id: new.changed[doc_id].fresh for doc_id in new.now.paths})
-        scored, written = EnteringChunks(self._resources, tools, chunks, new.ends_at), {*new.now.namespaces.values()}
-        watched = [basis for basis in bases if basis.job_id in standing]
+        chunks = NewChunks.of({doc_id: look.changed[doc_id].fresh for doc_id in now.paths})
+        scored, written = EnteringChunks(self._resources, tools, chunks, look.ends_at), {*now.namespaces.values()}
+        whole = {one.job_id for one in bases if one.job_id in standing or (look.closely and self._comparable(one))}
         others = [
             one
             for one in bases
-            if one.job_id not in standing and (one.namespace in written or one.job_id in touched.known)
+            if one.job_id not in whole and (one.namespace in written or one.job_id in touched.known)
         ]
         unseen = list[str]()
-        try:
-            for some in [*sliced(watched, _WATCHED_AT_ONCE), others]:
+        for some in [*sliced([one for one in bases if one.job_id in whole], _WHOLE_AT_ONCE), others]:
+            try:
                 self._score(some, scored, touched, always=some is not others)
                 if some is not others:
-                    unseen += self._look_ahead(some, scored, touched)
-        except RamifyError as error:
-            log.warning("new chunks could not be scored against kept answers: %s", error)
+                    unseen += self._as_a_whole(some, scored, touched, standing, closely=look.closely)
+            except RamifyError as error:
+                log.warning("new chunks could not be scored against kept answers: %s", error)
+                unseen += [one.job_id for one in some]
         return frozenset((*unseen, *scored.left))
+
+    def _comparable(self, basis: AnswerBasis) -> bool:
+        try:
+            return self._preview.comparable(basis.job_id)
+        except RamifyError:  # its record is damaged
+            return False
 
     @staticmethod
     def _score(bases: Sequence[AnswerBasis], scored: EnteringChunks, touched: _Touched, *, always: bool) -> None:
         """Add what the leaves of these answers would find otherwise now."""
         own = {basis.job_id: basis for basis in bases}
-        leaves = [
-            OwnLeaf(basis.job_id, leaf, always or leaf.close or touched.had_moved(basis, leaf))
-            for basis in bases
-            for leaf in basis.leaves
-            if not leaf.listed
-        ]
-        for one, moved in scored.of(leaves):
+        leaves = [OwnLeaf(basis.job_id, leaf) for basis in bases for leaf in basis.leaves if not leaf.listed]
+        leaves.sort(key=lambda one: len(one.leaf.query.variants))  # each takes as long as a leaf without any
+        for one, moved in scored.of(leaves, always=always):
             touched.add_moved(own[one.job_id], one.leaf, moved)
-        touched.searched |= scored.searched
 
-    def _look_ahead(self, bases: Sequence[AnswerBasis], scored: EnteringChunks, touched: _Touched) -> list[str]:
-        """Note of standing questions whether their touched answers would cite other words now.
+    def _as_a_whole(
+        self,
+        bases: Sequence[AnswerBasis],
+        scored: EnteringChunks,
+        touched: _Touched,
+        standing: frozenset[str],
+        *,
+        closely: bool,
+    ) -> list[str]:
+        """Add to the touched leaves of answers the others, where those alone do not give what a full run does.
 
-        Returns those that there was no time for.
+        Notes of standing questions whether their answers would cite other words. Returns those that there was no time
+        for.
         """
         unseen = list[str]()
         for basis in bases:
-            if scored.search is None or basis.job_id in scored.left:
+            job_id = basis.job_id
+            if (search := scored.search) is None or job_id in scored.left:
                 continue
-            if basis.job_id not in touched.found:
-                self._answers.note_preview(basis.job_id, differs=False)
-            elif scored.in_time:
-                self._answers.note_preview(basis.job_id, self._preview.differs(basis.job_id, scored.search))
-            else:
-                unseen.append(basis.job_id)
+            if not scored.in_time:
+                unseen.append(job_id)
+                continue
+            if closely:
+                touched.add_displaced(basis, self._preview.displaced(job_id, search, touched.leaves(job_id)))
+            if job_id in standing:
+                is_touched = job_id in touched.found
+                self._answers.note_preview(job_id, self._preview.differs(job_id, search) if is_touched else False)
         return unseen
 
     def _standing_answers(self) -> frozenset[str]:
@@ -247,10 +277,11 @@ class StalenessCheck:
             before = {mark.doc_id: mark for mark in touched.known.get(basis.job_id, ())}
             marks = touched.marks(basis, paths, before)
             still = before if basis.job_id in unchecked else {one.doc_id for one in marks}
+            looked_at = basis.job_id in touched.looked_at
             cleared = [
                 doc_id
                 for doc_id, mark in before.items()
-                if doc_id not in still and (doc_id in paths or touched.has_seen(basis, mark))
+                if doc_id not in still and (doc_id in paths if mark.by is not StaleBy.MOVED else looked_at)
             ]
             if marks or cleared:
                 changes[basis.job_id] = marks, cleared
@@ -267,8 +298,8 @@ class _Touched:
     found: defaultdict[str, dict[str, tuple[StaleBy, dict[str, int]]]] = field(
         default_factory=lambda: defaultdict(dict)
     )
-    #: Answer and leaf, of those that were searched again.
-    searched: set[tuple[str, str]] = field(default_factory=set)
+    #: Answers that were looked at closely: what had only moved is where it was, where nothing says otherwise.
+    looked_at: set[str] = field(default_factory=set)
 
     def _add(self, basis: AnswerBasis, doc_id: str, by: StaleBy, leaf: LeafBasis, rank: int = 1) -> None:
         leaves = self.found[basis.job_id].setdefault(doc_id, (by, {}))[1]
@@ -296,14 +327,17 @@ class _Touched:
             new = StaleBy.CHANGED if doc_id in basis.paths else StaleBy.NEW
             self._add(basis, doc_id, new if one.is_new else StaleBy.MOVED, leaf, one.rank)
 
-    def had_moved(self, basis: AnswerBasis, leaf: LeafBasis) -> bool:
-        """Whether a leaf is marked by a document that had only moved: it may be where it was again."""
-        marks = self.known.get(basis.job_id, ())
-        return any(mark.by is StaleBy.MOVED and leaf.node_id in mark.leaves for mark in marks)
+    def leaves(self, job_id: str) -> set[str]:
+        """The leaves of an answer that are touched so far."""
+        return {leaf for _, leaves in self.found.get(job_id, {}).values() for leaf in leaves}
 
-    def has_seen(self, basis: AnswerBasis, mark: StaleMark) -> bool:
-        """Whether all leaves that a document which had only moved touched were searched again."""
-        return mark.by is StaleBy.MOVED and all((basis.job_id, name) in self.searched for name in mark.leaves)
+    def add_displaced(self, basis: AnswerBasis, result: tuple[int, MergedHit] | None) -> None:
+        """All leaves of an answer, by the document of a result that stands elsewhere now; None: none does."""
+        self.looked_at.add(basis.job_id)
+        if result is not None:
+            rank, hit = result
+            for leaf in basis.leaves:
+                self._add(basis, hit.doc_id, StaleBy.MOVED, leaf, rank)
 
     def marks(self, basis: AnswerBasis, paths: Mapping[str, str], before: Mapping[str, StaleMark]) -> list[StaleMark]:
         """An answer's marks; one that stood there keeps its time."""

@@ -5,18 +5,20 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 from qdrant_client import models
 
-from shared.errors import RamifyError
-from shared.models import Hit
+from shared.errors import InputError, RamifyError, TransientError
+from shared.models import Hit, SearchResult
+from shared.providers.fallbacks import Fallbacks, noting
 from shared.settings import stages as s
 from shared.settings.strategies import Strategy, split
 from shared.store.schema import of_chunks, of_documents, sliced
 from workers.question_search import Search, leaf_search
 from workers.search.engine import run
+from workers.search.leaf import LeafQuery
 from workers.search.resources import SearchResources
 from workers.search.stages.fusion import boosted
 from workers.search.state import SearchArm, SearchState, Tools
@@ -72,11 +74,10 @@ class Moved(NamedTuple):
 
 
 class OwnLeaf(NamedTuple):
-    """A leaf of an answer. `always`: it is searched again even where no new chunk is near its query."""
+    """A leaf of an answer."""
 
     job_id: str
     leaf: LeafBasis
-    always: bool = False
 
 
 class EnteringChunks:
@@ -92,34 +93,43 @@ class EnteringChunks:
         self.search: Search | None = None
         if self._reranker is not None:
             search = leaf_search(resources, replace(tools, reranker=self._reranker, timeout_s=_LEAF_S))
-            self.search = lru_cache(_REMEMBERED)(search)
+            self.search = lru_cache(_REMEMBERED)(partial(_with_all_models, search))
         #: Answers that there was no time for.
         self.left = set[str]()
-        #: Answer and leaf, of those that were searched again.
-        self.searched = set[tuple[str, str]]()
 
     @property
     def in_time(self) -> bool:
         """Whether there is time to look at more."""
         return time.monotonic() < self._ends_at
 
-    def of(self, leaves: Sequence[OwnLeaf]) -> Iterator[tuple[OwnLeaf, dict[str, Moved]]]:
+    def of(self, leaves: Sequence[OwnLeaf], *, always: bool) -> Iterator[tuple[OwnLeaf, dict[str, Moved]]]:
         """The leaves that would keep other passages than they did, with the documents of these.
 
+        `always`: each is searched again, also where no new chunk is near its query.
         Where a model reranks, which is not asked here: those whose candidates a new chunk would be among, as rank 1.
         """
+        search = self.search
         for some in sliced(leaves, _AT_ONCE):
-            for one, near in zip(some, self._near([one.leaf for one in some]), strict=True):
-                if not near and not (one.always and self.search is not None):
+            known = [self._new.documents] * len(some) if always and search else self._near([one.leaf for one in some])
+            for one, near in zip(some, known, strict=True):
+                if not near and not (always and search):
                     continue
                 if not self.in_time:
                     self.left.add(one.job_id)
-                elif self.search is None:
+                elif search is None:
                     yield one, dict.fromkeys(near, Moved(1, is_new=True))
-                else:
-                    self.searched.add((one.job_id, one.leaf.node_id))
-                    if found := moved_in(one.leaf, self.search(one.leaf.query).hits, self._new):
-                        yield one, found
+                elif found := self._moved(one, search):
+                    yield one, found
+
+    def _moved(self, one: OwnLeaf, search: Search) -> dict[str, Moved]:
+        try:
+            hits = search(one.leaf.query).hits
+        except InputError:  # its strategy is not in the settings any more
+            return {}
+        except RamifyError:
+            self.left.add(one.job_id)
+            return {}
+        return moved_in(one.leaf, hits, self._new)
 
     def _near(self, leaves: Sequence[LeafBasis]) -> list[frozenset[str]]:
         """Of each leaf the documents that have a chunk which one of its arms would rank among its candidates."""
@@ -151,8 +161,17 @@ class EnteringChunks:
         )
 
 
+def _with_all_models(search: Search, query: LeafQuery) -> SearchResult:
+    """Raises: TransientError where a model did not answer: what is found without it says nothing of the corpus."""
+    with noting(fallbacks := Fallbacks()):
+        found = search(query)
+    if fallbacks.count:
+        raise TransientError("a model did not answer")
+    return found
+
+
 def moved_in(leaf: LeafBasis, found: Sequence[Hit], new: NewChunks) -> dict[str, Moved]:
-    """Documents of the passages that a leaf would keep now and has not, and of the first that stands elsewhere. Pure.
+    """Documents of the passages that a leaf would keep now and has not; else of the first that stands elsewhere. Pure.
 
     Where only what the answer shows of a leaf is known, new passages alone count.
     """
@@ -169,6 +188,8 @@ def moved_in(leaf: LeafBasis, found: Sequence[Hit], new: NewChunks) -> dict[str,
         first = next((one for one, other in zip(now, was, strict=True) if one != other), None)
         if first is not None:
             moved.setdefault(leaf.chunks[first].doc_id, stayed[first])
+        elif not moved and (lost := next((one for one in leaf.chunks if one not in stayed), None)) is not None:
+            moved[leaf.chunks[lost].doc_id] = Moved(list(leaf.chunks).index(lost) + 1, is_new=False)
     return moved
 
 

@@ -143,7 +143,22 @@ MOVED = (result("b", 0.5, bm25=5.0, rerank=0.5), result("a", 0.4, bm25=2.0, rera
             ("plan",),
             "The cause is the plan: subqueries is 1 entry instead of none.",
         ),
+        (
+            {"leaves": (RecordedLeaf(id="0.0", status="done", candidates=7),), "index": 2},
+            ("corpus",),
+            "The cause is the corpus: it was written in between, and none of the documents they rest on changed.",
+        ),
         ({"releases": {"ramify": "2"}}, ("release",), "The cause is the release: ramify is 2 instead of 1."),
+        (
+            {"answer": RecordedAnswer(text="It fell.", digest="t2"), "index": 2},
+            ("model",),
+            "The cause is the model: llm endpoint one replied otherwise under the same name.",
+        ),
+        (
+            {"settings": SettingsUsed(fingerprint={"search": "1", "llm": "2"}, values={"llm_max_tokens": 700})},
+            ("settings",),
+            "The cause is the settings: llm_max_tokens is 700 instead of the default.",
+        ),
         (
             {"results": MOVED},
             (),

@@ -8,16 +8,19 @@ from typing import Any
 import pytest
 import redis
 
+from shared.errors import TransientError
+from shared.jobs.hit_blobs import pack_answer, unpack_answer
 from shared.jobs.keys import JobKeys, StandingKeys, changed_documents, late_answers, stale_answers
-from shared.models import Filters, Hit
+from shared.models import Filters, Hit, SearchResult
 from shared.models.stale import StaleBy, StaleMark
 from shared.models.standing import StandingState
+from shared.providers.fallbacks import fell_back
 from shared.settings import Settings
 from tests.fakes.kept_answers import KeptAnswers
 from workers.question_search import Search
 from workers.search.leaf import LeafQuery
 from workers.staleness import entering
-from workers.staleness.basis import KeptChunk, LeafBasis, is_close
+from workers.staleness.basis import KeptChunk, LeafBasis
 from workers.staleness.entering import Moved, NewChunks, moved_in
 
 PUMP = "# Pump P-100\n\nThe pump P-100 delivers 40 litres a minute.\n"
@@ -94,7 +97,7 @@ def leaf_of(*chunks: str, whole: bool = True) -> LeafBasis:
     [
         ("abc", {}),
         ("acb", {"c": Moved(2, is_new=False)}),
-        ("bc", {}),
+        ("bc", {"a": Moved(1, is_new=False)}),
         ("abn", {"n": Moved(3, is_new=True)}),
         ("xab", {"x": Moved(1, is_new=False)}),
         ("nba", {"n": Moved(1, is_new=True), "b": Moved(2, is_new=False)}),
@@ -115,7 +118,8 @@ def test_a_mark_of_a_document_that_had_only_moved_goes_when_its_leaf_finds_what_
     pump = kept.ask("How much does the pump P-100 deliver?")
     moved = StaleMark(doc_id="d", path="docs/river.md", by=StaleBy.MOVED, since=1.0, leaves=("0.0",))
     kept.stale.mark("default", {pump: ([moved], [])})
-    assert kept.put(cats="# Cats\n\nCats sleep all day.\n").fresh == 1
+    assert kept.put(cats="# Cats\n\nCats sleep all day.\n").fresh == 0
+    assert kept.look_closely().fresh == 1
     assert kept.stale_by(pump) == {}
 
 
@@ -223,15 +227,66 @@ def test_the_answer_of_a_standing_question_is_searched_again_whatever_is_new(
     assert (kept.stale_by(standing), kept.stale_by(other)) == ({}, {})
 
 
-def test_a_leaf_whose_first_passages_are_close_is_searched_again_whatever_is_new(
-    kept: KeptAnswers, searched: list[str], monkeypatch: pytest.MonkeyPatch
+def rewritten(kept: KeptAnswers, job_id: str) -> bytes:
+    """Have an answer with its results in the other order; returns it as it was."""
+    key = JobKeys(job_id).answer
+    was = kept.jobs.client.get(key)
+    answer = unpack_answer(was)
+    kept.jobs.client.set(key, pack_answer(answer.model_copy(update={"results": answer.results[::-1]})))
+    return was
+
+
+def test_a_close_look_finds_answers_whose_results_change_places_though_each_leaf_keeps_what_it_had(
+    kept: KeptAnswers,
 ) -> None:
-    assert [is_close(0.5, other) for other in (0.5, 0.4996, 0.49)] == [False, True, False]
-    kept.ask("How does the pump P-100 take cooling water from the river?")
+    pump = kept.ask("How much does the pump P-100 deliver?", "Where does the cooling water come from?")
+    was = rewritten(kept, pump)
     kept.put(cats="# Cats\n\nCats sleep all day.\n")
-    assert searched == []
-    monkeypatch.setattr("workers.staleness.basis.is_close", lambda *_: True)
-    again = kept.ask("How does the pump P-100 take cooling water from the river, again?")
-    kept.put(dogs="# Dogs\n\nDogs bark.\n")
-    assert searched == ["How does the pump P-100 take cooling water from the river, again?"]
-    assert kept.stale_by(again) == {}
+    assert kept.marks(pump) == ()
+    kept.look_closely()
+    (mark,) = kept.marks(pump)
+    assert (mark.by, mark.leaves, mark.rank) == (StaleBy.MOVED, ("0.0", "0.1"), 1)
+    kept.jobs.client.set(JobKeys(pump).answer, was)
+    kept.put(cats="# Cats\n\nCats sleep all night.\n")
+    assert kept.marks(pump) == (mark,), "that no new passage is near says nothing of what has moved"
+    assert kept.look_closely().fresh == 1
+    assert kept.marks(pump) == ()
+
+
+def test_a_close_look_passes_over_answers_that_were_made_with_other_settings(kept: KeptAnswers) -> None:
+    pump = kept.ask("How much does the pump P-100 deliver?", "Where does the cooling water come from?")
+    rewritten(kept, pump)
+    fewer = kept.settings.multi_query.model_copy(update={"top_n_per_leaf": 1})
+    kept.jobs.settings = kept.settings.model_copy(update={"multi_query": fewer})
+    kept.put(cats="# Cats\n\nCats sleep all day.\n")
+    kept.look_closely()
+    assert kept.marks(pump) == ()
+
+
+def test_a_look_during_which_a_model_does_not_answer_marks_nothing_and_is_made_again(
+    kept: KeptAnswers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pump = kept.ask("How much does the pump P-100 deliver?")
+
+    def without_model(*_: Any) -> Search:
+        def search(query: LeafQuery) -> SearchResult:
+            fell_back("embedding", TransientError("away"))
+            return SearchResult(mode=query.strategy)
+
+        return search
+
+    with monkeypatch.context() as patched:
+        patched.setattr(entering, "leaf_search", without_model)
+        kept.put(cats="# Cats\n\nCats sleep all day.\n")
+        assert kept.check.run_late("default").unchecked == (pump,)
+    assert (kept.marks(pump), list(kept.stale.late("default"))) == ((), [pump])
+    kept.look_closely()
+    assert kept.stale.late("default") == {}
+
+
+def test_an_answer_that_is_noted_again_during_a_look_is_looked_at_again(kept: KeptAnswers) -> None:
+    kept.stale.note_late("default", ["a", "b"])
+    noted = kept.stale.late("default")
+    kept.stale.note_late("default", ["a"])
+    kept.stale.forget_late("default", noted)
+    assert list(kept.stale.late("default")) == ["a"]
