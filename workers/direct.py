@@ -77,6 +77,7 @@ class DirectSearch:
             done += len(piece)
             _write({"progress": {"done": done, "total": max(done, total)}})
         indexer.finish()
+        indexer.optimize()
         return added
 
     def ask(self, request: models.JobRequest, of_type: str | None, limit: int) -> dict[str, Any]:

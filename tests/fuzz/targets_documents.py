@@ -16,8 +16,8 @@ from tests.fuzz.mutate import Mutator, as_json
 from tests.fuzz.target import Target, always
 from tests.support.offsets import assert_whole
 from workers.index.code import occurrences
+from workers.index.cutting import chunks_of
 from workers.index.metadata import read_metadata
-from workers.index.pipeline import chunks_of
 from workers.index.readers import READERS, UnreadableError, read_documents
 from workers.index.readers.base import clean
 from workers.index.readers.markdown import split_front_matter

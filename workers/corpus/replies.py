@@ -64,6 +64,7 @@ def remove_reply(
         outcomes = indexer.remove_documents(request.doc_ids)
         for namespace in request.namespaces if request.last else ():
             indexer.finish(namespace=namespace)
+            indexer.optimize()
         check(request.tenant, outcomes)
         return RemoveReply(outcomes=tuple(outcomes))
     except (RamifyError, ValidationError) as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from ctypes import c_double
 from dataclasses import replace
 from itertools import pairwise
@@ -15,7 +15,7 @@ import pypdfium2 as pdfium
 from pypdfium2 import raw
 
 from workers.formats import ocr
-from workers.formats.parsed import FilePart, FormatError, LineBox, Parsed, joined, tidy
+from workers.formats.parsed import FilePart, FormatError, LineBox, Parsed, assembled, tidy
 
 _MOST_NAMED = 8
 _HYPHEN = re.compile(r"(?<=[a-z])[\u00ad\ufffe-]\n(?=[a-z])")
@@ -37,6 +37,10 @@ _JOINED = "\x02"
 _ANCHOR, _WINDOW = 32, 400
 #: Room between two lines beyond which they are two paragraphs: times the middle one of the page, and points.
 _MOST_GAP, _SLACK = 1.4, 3
+#: A line in more parts than that is measured at its ends and in its middle.
+_MOST_RECTS = 3
+#: Points beyond every page.
+_FAR = 1e9
 Box = tuple[int, int, int, int]
 
 
@@ -68,8 +72,9 @@ def parse(content: bytes, name: str) -> Parsed:
         raise FormatError(notes[0] if notes else "has pages without text: leave it out")
     parts = _running_on(_page(lines, number) for number, lines in enumerate(_without_running(pages), start=1))
     date = _DATE.match(about.get("CreationDate", "") or "")
-    return joined(
+    return assembled(
         parts,
+        plain=True,
         title=about.get("Title", "").strip(),
         date="-".join(date.groups()) if date else "",
         notes=notes,
@@ -94,30 +99,28 @@ def _boxed(page: pdfium.PdfTextPage, lines: list[str]) -> list[_Line]:
     """Lines with their boxes on the page; none where there is no text."""
     if not any(line.strip() for line in lines):
         return []
-    text, reached, found = str(page.get_text_range()), 0, []
+    text, reached, found = str(page.get_text_range()), 0, list[_Line]()
+    edges = [c_double() for _ in range(4)]
     for line in lines:
         same = line.replace(_JOINED, "\ufffe")
         start = text.find(same, reached, reached + _WINDOW + len(line)) if line.strip() else -1
         if start >= 0:
             reached = start + len(line)
-        found.append(_Line(line, _box(page, start, len(line)) if start >= 0 else None))
+        found.append(_Line(line, _box(page, start, len(line), edges) if start >= 0 else None))
     return found
 
 
-def _box(page: pdfium.PdfTextPage, start: int, length: int) -> Box | None:
-    """Around characters of a page, in whole points."""
+def _box(page: pdfium.PdfTextPage, start: int, length: int, edges: Sequence[c_double]) -> Box | None:
+    """Around characters of a page, in whole points. `edges` are where pdfium writes: left, top, right, bottom."""
     first = raw.FPDFText_GetCharIndexFromTextIndex(page.raw, start)
     count = raw.FPDFText_CountRects(page.raw, first, length) if first >= 0 else 0
-    left, top, right, bottom = edges = [c_double() for _ in range(4)]
-    rects = [
-        (left.value, bottom.value, right.value, top.value)
-        for index in range(count)
-        if raw.FPDFText_GetRect(page.raw, index, *edges)
-    ]
-    if not rects:
-        return None
-    lefts, bottoms, rights, tops = zip(*rects, strict=True)
-    return floor(min(lefts)), floor(min(bottoms)), ceil(max(rights)), ceil(max(tops))
+    lowest, highest = (_FAR, _FAR), (-_FAR, -_FAR)
+    for index in range(count) if count <= _MOST_RECTS else (0, count // 2, count - 1):
+        if raw.FPDFText_GetRect(page.raw, index, *edges):
+            left, top, right, bottom = (edge.value for edge in edges)
+            lowest = min(left, lowest[0]), min(bottom, lowest[1])
+            highest = max(right, highest[0]), max(top, highest[1])
+    return (floor(lowest[0]), floor(lowest[1]), ceil(highest[0]), ceil(highest[1])) if lowest[0] < _FAR else None
 
 
 def _without_running(pages: list[list[_Line]]) -> Iterator[list[_Line]]:
@@ -175,9 +178,8 @@ def _running_on(parts: Iterable[FilePart]) -> Iterator[FilePart]:
     """The pages; a sentence that goes on with the next page is not torn."""
     before = ""
     for part in parts:
-        text = tidy(part.text)
-        edge = f"{before[-1:]}\n{text[:1]}"
-        before = text or before
+        edge = f"{before[-1:]}\n{part.text[:1]}"
+        before = part.text or before
         yield replace(part, gap="" if _CJK_TORN.match(edge) else " " if _TORN.match(edge) else part.gap)
 
 

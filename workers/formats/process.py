@@ -14,11 +14,11 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
 from queue import LifoQueue
-from typing import IO, Any
+from typing import IO, Any, Protocol, TypeVar
 
 from shared.plugins import parse_of
 from workers.formats import ocr
@@ -34,12 +34,28 @@ FILES = 200
 MOST_PROCESSES = 4
 #: Before the name of a reader of another package stands this.
 PLUGIN = "plugin:"
+#: Seconds of the processor that cutting and encoding what was read may take: the most text takes half of them.
+CUT_S = 120.0
 #: Seconds on the clock for each second of the processor that a file may take: others want the processor, too.
 _PATIENCE = 3.0
-_MAX_REPLY = 6 * MAX_TEXT_CHARS
+_MAX_REPLY = 20 * MAX_TEXT_CHARS
+#: What the processes do beside parsing: the functions of this module, each a Handler.
+_HANDLERS = "workers.index.made"
+#: The first byte of a reply: what was asked for, or one sentence.
+_GIVEN, _FAULT = b"+", b"-"
 _LENGTH = struct.Struct(">Q")
 _ROOT = Path(__file__).parents[2]
 _FROM_OUTSIDE = frozenset({signal.SIGKILL.name, signal.SIGTERM.name, signal.SIGINT.name, signal.SIGHUP.name})
+
+
+T = TypeVar("T")
+
+
+class Handler(Protocol):
+    """Work of a process: the reply to what was asked. Raises: FormatError with one sentence."""
+
+    def __call__(self, asked: Mapping[str, Any], content: bytes, /, *, is_read: Callable[[], None]) -> bytes:
+        """`is_read` is called when nothing of the content is left to be read: the seconds of cutting begin."""
 
 
 class ParserKilledError(FormatError):
@@ -64,12 +80,29 @@ class ParserPool:
         `seconds` of the processor; None for those of its size. Raises: FormatError with one sentence, also where the
         parser ends or takes too long.
         """
+        asked = {"format": format_name, "name": name, "files": 1}
+        return self.ask("parse", asked, content, _documents_of, seconds)
+
+    def ask(
+        self,
+        task: str,
+        asked: Mapping[str, Any],
+        content: bytes,
+        read: Callable[[bytes], T],
+        seconds: float | None = None,
+    ) -> T:
+        """What `read` makes of the reply to a task: "parse", or a function of `_HANDLERS`. Raises as `parse`.
+
+        `asked` is all that it is told beside the content, and `files` how many of that a parser reads.
+        `read` raises TypeError, ValueError or KeyError for what cannot be a reply.
+        """
         process, seconds = self._free.get(), seconds_for(len(content)) if seconds is None else seconds
+        head = {**asked, "task": task, "seconds": seconds}
         try:
             try:
-                return process.parse(format_name, content, name, seconds)
+                return process.ask(head, content, read)
             except ParserKilledError:  # somebody has killed it: what it has read did so only if it happens again
-                return process.parse(format_name, content, name, seconds)
+                return process.ask(head, content, read)
         finally:
             self._free.put(process)
 
@@ -91,15 +124,16 @@ class ParserProcess:
         """Of the process that runs; 0 for none."""
         return self._process.pid if self._process else 0
 
-    def parse(self, format_name: str, content: bytes, name: str, seconds: float) -> list[Parsed]:
-        """As the pool does."""
-        process = self._started()
+    def ask(self, asked: Mapping[str, Any], content: bytes, read: Callable[[bytes], T]) -> T:
+        """As the pool does; `asked` names the task and its seconds."""
+        process, seconds = self._started(), float(asked["seconds"])
         pictures = ocr.SECONDS if ocr.installed() else 0
         deadline = time.monotonic() + _PATIENCE * (seconds + pictures)
         try:
-            head = json.dumps({"format": format_name, "name": name, "seconds": seconds}).encode()
-            _send(process, head, content, deadline)
-            reply = json.loads(_received(process, deadline))
+            _send(process, json.dumps(asked).encode(), content, deadline)
+            reply = _received(process, deadline)
+            if not reply:
+                reply = _received(process, time.monotonic() + _PATIENCE * CUT_S)
         except TimeoutError:
             self.end()
             raise FormatError(_too_long(seconds, len(content))) from None
@@ -110,13 +144,13 @@ class ParserProcess:
             kind = ParserKilledError if how in _FROM_OUTSIDE else FormatError
             how = f"was ended by {how}" if how.startswith("SIG") else how
             raise kind(f"its parser {how}: save it anew, or leave it out") from None
-        self._parsed += 1
+        self._parsed += int(asked["files"])
         if self._parsed >= FILES:
             self.end()
-        if "fault" in reply:
-            raise FormatError(str(reply["fault"]))
+        if reply.startswith(_FAULT):
+            raise FormatError(reply[len(_FAULT) :].decode("utf-8", "replace"))
         try:
-            return [Parsed.of_json(one) for one in reply["documents"]]
+            return read(reply[len(_GIVEN) :])
         except (TypeError, ValueError, KeyError):
             self.end()
             raise FormatError("its parser gave no reply that can be read: leave it out") from None
@@ -214,13 +248,29 @@ def main() -> None:
     os.dup2(2, 1)
     requests = sys.stdin.buffer
     confine(MEMORY_BYTES)
+
+    def send(reply: bytes) -> None:
+        replies.write(_LENGTH.pack(len(reply)) + reply)
+        replies.flush()
+
+    def is_read() -> None:
+        time_left(CUT_S)
+        send(b"")
+
     while head := requests.read(_LENGTH.size):
         asked = json.loads(requests.read(_LENGTH.unpack(head)[0]))
         content = requests.read(_LENGTH.unpack(requests.read(_LENGTH.size))[0])
         time_left(asked["seconds"])
-        reply = json.dumps(_reply(asked["format"], content, asked["name"])).encode()
-        replies.write(_LENGTH.pack(len(reply)) + reply)
-        replies.flush()
+        send(_reply(asked, content, is_read))
+
+
+def _documents_of(reply: bytes) -> list[Parsed]:
+    return [Parsed.of_json(one) for one in json.loads(reply)]
+
+
+def _parse(asked: Mapping[str, Any], content: bytes, /, *, is_read: Callable[[], None]) -> bytes:
+    del is_read
+    return json.dumps([one.as_json() for one in parsed(asked["format"], content, asked["name"])]).encode()
 
 
 def parsed(format_name: str, content: bytes, name: str) -> list[Parsed]:
@@ -241,19 +291,22 @@ def _parser(format_name: str) -> Parser:
     return parser
 
 
-def _reply(format_name: str, content: bytes, name: str) -> dict[str, Any]:
+def _reply(asked: Mapping[str, Any], content: bytes, is_read: Callable[[], None]) -> bytes:
+    task = asked["task"]
     try:
-        return {"documents": [one.as_json() for one in parsed(format_name, content, name)]}
+        handler: Handler = _parse if task == "parse" else getattr(import_module(_HANDLERS), task)
+        return _GIVEN + handler(asked, content, is_read=is_read)
     except FormatError as error:
-        return {"fault": str(error)}
+        fault = str(error)
     except ImportError as error:
-        return {"fault": f"needs the package {error.name}: pip install 'ramify[documents]'"}
+        fault = f"needs the package {error.name}: pip install 'ramify[documents]'"
     except MemoryError:
-        return {"fault": "needs too much memory to read: split it"}
+        fault = "needs too much memory to read: split it"
     except RecursionError:
-        return {"fault": "is nested too deeply: save it anew"}
+        fault = "is nested too deeply: save it anew"
     except Exception as error:  # noqa: BLE001 - a parser's fault on a broken file costs that file
-        return {"fault": f"cannot be read ({type(error).__name__}): it is broken, or not what its name says"}
+        fault = f"cannot be read ({type(error).__name__}): it is broken, or not what its name says"
+    return _FAULT + fault.encode("utf-8", "replace")
 
 
 if __name__ == "__main__":

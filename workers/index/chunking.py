@@ -207,7 +207,9 @@ def _with_bare_headings(sections: list[Section]) -> Iterator[Section]:
     for section, following in zip(sections, [*sections[1:], None], strict=True):
         bare = section.title and not section.blocks
         if bare and (following is None or following.level <= section.level):
-            section.blocks.append(Block(BlockType.TEXT, section.title, start=section.start))
+            # A heading of several lines has one line as its title, which stands nowhere.
+            text = section.source if "\n" in section.source else section.title
+            section.blocks.append(Block(BlockType.TEXT, text, start=section.start))
         if following is not None and not section.blocks:
             following.labels = (*section.labels, *following.labels)
         yield section

@@ -19,7 +19,7 @@ from workers.index.offsets import Span, as_fields, marks_in
 from workers.index.validity import superseded_of, valid_until_of
 
 #: Grows when the readers or the chunker give other chunks for the same file, so that the next ingest renews them.
-INDEX_VERSION = 9
+INDEX_VERSION = 10
 _ID_NAMESPACE = uuid.UUID("6f1c6a0e-0d53-5c0b-9a5f-2b7f5f0f9a11")
 _SEPARATOR = "\n"
 
@@ -39,7 +39,7 @@ class Document(Model):
     `places` are offsets in the text at which a page, slide or range of rows begins, each with its name, and `boxes`
     those of the lines of pages.
 
-    `file_id`: the id of the file that it is one of several documents of.
+    `identity` is what its id is made of, and `file_id` the id of the file that it is one of several documents of.
     `fields` are the entries of its fields (`shared.language.document_fields`).
     `kind` is empty where it does not say: its folder decides (`workers.index.metadata`).
     """
@@ -50,6 +50,7 @@ class Document(Model):
     text: str
     markup: Markup
     source: str
+    identity: str = ""
     file_id: str = ""
     namespace: str = "default"
     date: str | None = None
@@ -66,6 +67,7 @@ class Document(Model):
         """The document of a file, or of the part of it with its own `identity`; `fields` say what was read of it."""
         return cls(
             doc_id=document_id(identity or raw.identity, raw.namespace, raw.tenant),
+            identity=identity or raw.identity,
             file_id=file_id(raw) if identity else "",
             source=prune_scope(raw.source, raw.namespace),
             namespace=raw.namespace,
@@ -112,9 +114,9 @@ def chunk_id(doc_id: str, ordinal: int, text: str) -> str:
 
 def document_hash(document: Document, sizes: ChunkingSettings) -> str:
     """SHA-256 (hex) over what its chunks are made of: text, metadata, settings, INDEX_VERSION; not the source."""
-    fields = document.model_dump(mode="json", exclude={"notes", "source"})
-    parts = [INDEX_VERSION, sizes.target_chars, sizes.max_chars, sizes.kinds, fields]
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+    parts = [INDEX_VERSION, sizes.target_chars, sizes.max_chars, sizes.kinds]
+    fields = document.model_dump_json(exclude={"notes", "source", "identity"})
+    return hashlib.sha256(f"{json.dumps(parts, sort_keys=True)}{fields}".encode()).hexdigest()
 
 
 def prune_scope(source: str, namespace: str) -> str:
@@ -130,7 +132,7 @@ def with_known_origin(
     `origins`: doc_id -> (source, path) as stored. Else citations would change their path, and a prune of the root would
     no longer see the document.
     """
-    return [_at_origin(item, origins.get(item.doc_id)) if isinstance(item, Document) else item for item in read]
+    return [_at_origin(item, origins) if isinstance(item, Document) else item for item in read]
 
 
 def belongs_to(origin: str, source: str) -> bool:
@@ -138,7 +140,14 @@ def belongs_to(origin: str, source: str) -> bool:
     return source == origin or source.startswith(f"{origin.rstrip('/')}/")
 
 
-def _at_origin(document: Document, origin: tuple[str, str] | None) -> Document:
-    if origin is None or document.source == origin[0] or not belongs_to(origin[0], document.source):
+def is_elsewhere(document: Document, origins: Mapping[str, tuple[str, str]]) -> bool:
+    """True for one that is known from a root above its own."""
+    origin = origins.get(document.doc_id)
+    return origin is not None and document.source != origin[0] and belongs_to(origin[0], document.source)
+
+
+def _at_origin(document: Document, origins: Mapping[str, tuple[str, str]]) -> Document:
+    if not is_elsewhere(document, origins):
         return document
-    return document.model_copy(update={"source": origin[0], "path": origin[1]})
+    source, path = origins[document.doc_id]
+    return document.model_copy(update={"source": source, "path": path})

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from threading import Lock
-from typing import NamedTuple
 
 from shared.errors import PermanentError, RamifyError, ReplyError, StoreError, TransientError
 from shared.models import Chunk, Cost
-from shared.providers.encoders import Bm25Encoder, DenseEncoder, SparseVector
+from shared.providers.encoders import Bm25Encoder, DenseEncoder
 from shared.providers.encoders.sparse import TrigramEncoder
 from shared.store import BuiltWith, ChunkStore, check_built_with
 from shared.store.directories import in_dirs
+from workers.index.keywords import KeywordEncoders
 
 #: Passages of one call to the dense encoder, which makes its own smaller batches.
 _PASSAGES = 512
@@ -80,18 +80,6 @@ def refit(store: ChunkStore, avg_len: float) -> float:
     return found
 
 
-class KeywordEncoders(NamedTuple):
-    """What keyword vectors are made with; no trigrams: the collection was built without."""
-
-    sparse: Bm25Encoder
-    trigrams: TrigramEncoder | None
-
-    def vectors(self, text: str) -> dict[str, SparseVector]:
-        """The keyword vectors of a passage, by their field of ChunkPoint."""
-        trigrams = self.trigrams.encode_passage(text) if self.trigrams else SparseVector()
-        return {"sparse": self.sparse.encode_passage(text), "trigrams": trigrams}
-
-
 class CollectionEncoders:
     """Knows the encoders of a tenant, and makes or joins the collection when there are none. Safe for threads."""
 
@@ -112,7 +100,7 @@ class CollectionEncoders:
             check_built_with(info.built_with, encoder.name, self._dense)
         if info.new:
             return None
-        return KeywordEncoders(encoder, TrigramEncoder() if info.built_with.trigrams == TrigramEncoder.name else None)
+        return KeywordEncoders.of(info.built_with.avg_len, trigrams=info.built_with.trigrams == TrigramEncoder.name)
 
     def ensure(self, chunks: Sequence[Chunk]) -> KeywordEncoders:
         """The encoders; where there are none, the average length is fitted on `chunks`, the tenant's first.

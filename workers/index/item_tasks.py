@@ -95,7 +95,7 @@ class ItemTasks:
         send_turn(self._app, run.job.id, run.job.rank, run.record_item(done, cost))
 
     def finish(self, run: TaskRun) -> None:
-        """End an ingest: prune removed files, refit BM25's average length, join links, optimise the store."""
+        """End an ingest: prune removed files, refit BM25's average length, join links; then optimise the store."""
         job, ingests = run.job, run.jobs.ingests
         ingest, namespace = job.request.ingest, job.request.filters.namespace
         whole = ingests.start_finishing(job.id, run.claimant, force=run.message.force)
@@ -116,6 +116,7 @@ class ItemTasks:
         ingests.tell(job.id, ItemDone(report, seconds=seconds))
         self._mark_stale(run, removed)
         run.jobs.finish_ingest(job, partial=bool(counts.failed) or not whole)
+        indexer.optimize()
 
     def _finish_dry_run(self, run: TaskRun, removed: Sequence[DocumentOutcome]) -> None:
         """Tell what would be removed, and how many answers rest on what would change or go."""

@@ -4,52 +4,41 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import partial
 from threading import Lock
 from typing import Any
 
-from shared.errors import InputError
-from shared.language import question_language
+from shared.errors import InputError, StoreError, TransientError
 from shared.models import Chunk, Cost, DocumentOutcome, DocumentStatus, RawDocument
-from shared.models.corpus import DocumentSize
 from shared.models.ingest import FileHashes
 from shared.providers.encoders import Bm25Encoder, DenseEncoder
 from shared.providers.llm.client import LLM
 from shared.settings import Settings
-from shared.settings.sections import ChunkingSettings
 from shared.store import ChunkPoint, ChunkStore
 from shared.store.schema import of_documents
 from workers.index import gone
-from workers.index.chunking import chunk_document
+from workers.index.cutting import CutDocument, cut
 from workers.index.directories import Directories
 from workers.index.documents import (
     INDEX_VERSION,
     Document,
-    Markup,
     document_hash,
     file_id,
+    is_elsewhere,
     with_known_origin,
 )
 from workers.index.edges import mark_lost_links, update_edges, with_pending
-from workers.index.encoding import CollectionEncoders, EncoderError, KeywordEncoders, dense_vectors, refit
-from workers.index.given_metadata import with_given
+from workers.index.encoding import CollectionEncoders, EncoderError, dense_vectors, refit
 from workers.index.gone import ReadItems
-from workers.index.offsets import between
-from workers.index.readers import read_all
+from workers.index.keywords import KeywordEncoders
+from workers.index.maker import Maker
 from workers.index.units import Unit, mark_units, split_known, units_of
 
 _parts: ContextVar[dict[str, float] | None] = ContextVar("parts", default=None)
-#: Most lines of a document: Markdown is read line by line at about 10 us and 1 kB a line.
-_LINES = {Markup.MARKDOWN: 200_000, Markup.TEXT: 2_000_000, Markup.RST: 500_000}
-#: Characters by which the language of a document is told.
-_LANGUAGE_CHARS = 2000
 #: Most new chunks of a document that are told one by one.
 _MOST_FRESH = 100
-#: Most chunks of a document: four times what 10 MB of prose make.
-_CHUNKS = 20_000
 #: Seconds between two flushes: they guard against a power cut, and cost more the more is stored.
 FLUSH_S = 10.0
 TWICE = "its id stands more than once in this batch: the last one counts"
@@ -60,9 +49,13 @@ class Change:
     """A document to write; `known` when the store has an older form of it."""
 
     document: Document
-    content_hash: str
-    chunks: tuple[Chunk, ...]
+    cut: CutDocument
     known: bool
+
+    @property
+    def chunks(self) -> tuple[Chunk, ...]:
+        """Those that it is to have."""
+        return self.cut.chunks
 
 
 def last_of_each(read: Sequence[Document | DocumentOutcome]) -> tuple[list[Document | DocumentOutcome], set[str]]:
@@ -84,32 +77,29 @@ def last_of_whole(read: Sequence[ReadItems]) -> list[ReadItems]:
     ]
 
 
-def size_of(document: Document, chunks: int) -> DocumentSize:
-    """What is kept of a document as a whole."""
-    language = None if document.markup is Markup.CODE else question_language(document.text[:_LANGUAGE_CHARS])
-    return DocumentSize(
-        characters=len(document.text),
-        chunks=chunks,
-        ingested=int(time.time()),
-        language=language.code if language else "",
-    )
-
-
 def outcome_of(document: Document, status: DocumentStatus, chunks: int = 0, reason: str = "") -> DocumentOutcome:
     """What became of `document`; its notes belong to the reason."""
     reason = "; ".join(filter(None, (reason, *document.notes)))
     return DocumentOutcome(path=document.path, doc_id=document.doc_id, status=status, chunks=chunks, reason=reason)
 
 
+def _failed(document: Document, error: EncoderError) -> DocumentOutcome:
+    return outcome_of(document, DocumentStatus.FAILED, reason=str(error))
+
+
+def _told_twice(outcome: DocumentOutcome) -> DocumentOutcome:
+    return outcome.but(reason="; ".join(filter(None, (outcome.reason, TWICE))))
+
+
 def point_of(change: Change, chunk: Chunk, **fields: Any) -> ChunkPoint:
     """A chunk of `change` as it is stored, unchecked: its parts were validated when they were made."""
     return ChunkPoint.model_construct(
         chunk=chunk,
-        document_hash=change.content_hash,
+        document_hash=change.cut.content_hash,
         source=change.document.source,
         file_id=change.document.file_id,
         fields=() if chunk.ordinal else change.document.fields,
-        size=None if chunk.ordinal else size_of(change.document, len(change.chunks)),
+        size=None if chunk.ordinal else change.cut.size,
         **fields,
     )
 
@@ -137,19 +127,6 @@ def timed(name: str) -> Iterator[None]:
             parts[name] = parts.get(name, 0.0) + time.perf_counter() - began
 
 
-def chunks_of(document: Document, sizes: ChunkingSettings) -> tuple[list[Chunk], str]:
-    """The chunks of a document; or none, and why: within these bounds, cutting takes seconds and some hundred MB."""
-    lines, most = document.text.count("\n") + 1, _LINES.get(document.markup)
-    if most is not None and lines > most:
-        return [], f"has {lines} lines, more than {most}: split it"
-    chunks = chunk_document(document, sizes)
-    if not chunks:
-        return [], "is empty: it has no text but rules and empty headings"
-    if len(chunks) > _CHUNKS:
-        return [], f"makes {len(chunks)} chunks, more than {_CHUNKS}: split it"
-    return chunks, ""
-
-
 def _fresh(store: ChunkStore, changes: Sequence[Change]) -> dict[str, tuple[str, ...]]:
     """The chunks that are to be written and are not stored, of documents that are; of no document with too many."""
     known = {change.document.doc_id: [chunk.chunk_id for chunk in change.chunks] for change in changes if change.known}
@@ -169,9 +146,11 @@ class Indexer:
         """`llm` describes directories; None: a client of their own where the settings have one."""
         self._store, self._dense, self._sizes = store, dense, settings.chunking
         self._encoders = CollectionEncoders(store, dense, trigrams=settings.search.trigrams)
+        self._maker = Maker(settings.chunking)
         # Two writes of a document must not mix their chunks.
         self._writing = Lock()
         self._flushed = 0.0
+        self._grown = False
         self.directories = Directories(store, dense, settings, llm)
 
     @property
@@ -200,22 +179,19 @@ class Indexer:
         """
         if others := {raw.tenant for raw in batch} - {self._store.tenant}:
             raise InputError("tenant", ", ".join(sorted(others)), f"this is the store of {self._store.tenant}")
-        with timed("reading"):
-            read_files = read_all(batch, self._sizes.max_document_bytes)
-            pieces = last_of_whole([(raw, with_given(raw, items)) for raw, items in read_files])
-            units = units_of(pieces, self._sizes)
-        read, twice = last_of_each([item for _, items in pieces for item in items])
-        units = {doc_id: unit for doc_id, unit in units.items() if doc_id not in twice}
-        documents = [item for item in read if isinstance(item, Document)]
-        done, removed = dict[str, DocumentOutcome](), list[DocumentOutcome]()
-        cost = Cost()
         try:
             existing = self._encoders.existing()
-            if existing:
-                read = with_known_origin(read, self._store.origins([document.doc_id for document in documents]))
-                documents = [item for item in read if isinstance(item, Document)]
+        except EncoderError as error:
+            read = [item for _, items in self._maker.read(batch, None)[0] for item in items]
+            return [_failed(item, error) if isinstance(item, Document) else item for item in read], Cost()
+        pieces, cuts = self._read(batch, existing)
+        read, twice = last_of_each([item for _, items in pieces for item in items])
+        units = {doc_id: unit for doc_id, unit in units_of(pieces, self._sizes).items() if doc_id not in twice}
+        documents = [item for item in read if isinstance(item, Document)]
+        done, removed, cost = dict[str, DocumentOutcome](), list[DocumentOutcome](), Cost()
+        try:
             with timed("chunking"):
-                changes = self._changes(documents, existing is not None, done)
+                changes = self._changes(documents, cuts, existing is not None, done)
             points, cost = self._encode(changes, existing, units)
             if existing:
                 with self._writing:
@@ -227,14 +203,9 @@ class Indexer:
                 made = outcome_of(change.document, status, len(change.chunks))
                 done[change.document.doc_id] = made.but(fresh=fresh.get(change.document.doc_id, ()))
         except EncoderError as error:
-            failed = partial(outcome_of, status=DocumentStatus.FAILED, reason=str(error))
-            done = {document.doc_id: failed(document) for document in documents} | done
+            done = {document.doc_id: _failed(document, error) for document in documents} | done
         outcomes = [done[item.doc_id] if isinstance(item, Document) else item for item in read]
-        for number, outcome in enumerate(outcomes):
-            if outcome.doc_id in twice:
-                reason = "; ".join(filter(None, (outcome.reason, TWICE)))
-                outcomes[number] = outcome.model_copy(update={"reason": reason})
-        return [*outcomes, *removed], cost
+        return [*(_told_twice(one) if one.doc_id in twice else one for one in outcomes), *removed], cost
 
     def remove(self, source: str, namespace: str, identities: Collection[str]) -> list[DocumentOutcome]:
         """Remove the documents of files, of all files below folders, or of other identities. Returns the removed.
@@ -254,7 +225,7 @@ class Indexer:
         *,
         written: bool = True,
     ) -> list[DocumentOutcome]:
-        """End an ingest: prune, renew directories and sparse vectors, count links, optimise. Returns the removed.
+        """End an ingest: prune, renew directories and sparse vectors, count links. Returns the removed.
 
         `prune` maps a source to the ids that were seen there, failed ones included; what the store has from that source
         in `namespace` beyond them is removed. `unreadable` are paths of failed outcomes: a document of such a file
@@ -280,10 +251,20 @@ class Indexer:
                 update_edges(self._store)
             self._store.mark_finished(self._state())
             self.directories.mark_current(namespace)
-        with timed("optimising"):
-            self._store.optimize()
             self._store.flush()
+        self._grown = True
         return removed
+
+    def optimize(self) -> None:
+        """Make the store faster to search, if an ingest has ended since the last time.
+
+        Nobody needs to wait for it, or to know where it cannot be done: the next ingest does it.
+        """
+        if self._grown:
+            with suppress(StoreError, TransientError):
+                self._store.optimize()
+                self._store.flush()
+                self._grown = False
 
     def remove_documents(self, doc_ids: Sequence[str]) -> list[DocumentOutcome]:
         """Remove documents by id; those that are not stored are passed over. `finish` does what follows from it."""
@@ -292,21 +273,45 @@ class Indexer:
         with self._writing:
             return self._drop({doc_id: path for doc_id, (_, path) in self._store.origins(doc_ids).items()})
 
-    def _changes(self, documents: Sequence[Document], exists: bool, done: dict[str, DocumentOutcome]) -> list[Change]:
+    def _read(
+        self, batch: Sequence[RawDocument], existing: KeywordEncoders | None
+    ) -> tuple[list[ReadItems], dict[str, CutDocument]]:
+        """What of each file counts, under the root that its documents are known from, and what is cut of them."""
+        with timed("reading"):
+            files, cuts = self._maker.read(batch, existing)
+            documents = [one for _, items in files for one in items if isinstance(one, Document)] if existing else []
+            origins = self._store.origins([one.doc_id for one in documents])
+            moved = {one.doc_id for one in documents if is_elsewhere(one, origins)}
+            for number, (raw, items) in enumerate(files):
+                if ids := {one.doc_id for one in items if isinstance(one, Document)} & moved:
+                    if ids & cuts.keys():  # cut as if they stood where they do not, and without their text
+                        files[number] = raw, self._maker.read_again(raw)
+                        cuts = {doc_id: one for doc_id, one in cuts.items() if doc_id not in ids}
+                    files[number] = raw, with_known_origin(files[number][1], origins)
+            return last_of_whole(files), cuts
+
+    def _changes(
+        self,
+        documents: Sequence[Document],
+        cuts: Mapping[str, CutDocument],
+        exists: bool,
+        done: dict[str, DocumentOutcome],
+    ) -> list[Change]:
         """What is new or different; the others get their outcome in `done`."""
         stored = self._store.document_hashes([item.doc_id for item in documents]) if exists and documents else {}
         changes = []
         for document in documents:
-            content_hash = document_hash(document, self._sizes)
+            found = cuts.get(document.doc_id)
+            content_hash = found.content_hash if found else document_hash(document, self._sizes)
             known = stored.get(document.doc_id)
             if known == content_hash:
                 done[document.doc_id] = outcome_of(document, DocumentStatus.UNCHANGED)
                 continue
-            chunks, fault = chunks_of(document, self._sizes)
-            if chunks:
-                changes.append(Change(document, content_hash, tuple(chunks), known is not None))
+            found = found or cut(document, content_hash, self._sizes)
+            if found.chunks:
+                changes.append(Change(document, found, known is not None))
             else:
-                done[document.doc_id] = outcome_of(document, DocumentStatus.FAILED, reason=fault)
+                done[document.doc_id] = outcome_of(document, DocumentStatus.FAILED, reason=found.fault)
         return changes
 
     def _encode(
@@ -319,20 +324,25 @@ class Indexer:
         with timed("embedding"):
             vectors, cost = dense_vectors(self._dense, chunks)
         encoders = existing or self._encoders.ensure(chunks)
-        change_of_chunk = (change for change in changes for _ in change.chunks)
-        rests = [rest for change in changes for rest in between(change.document.text, change.chunks)]
         with timed("keyword vectors"):
-            points = [
-                point_of(
-                    change,
-                    chunk,
-                    dense=vector,
-                    between=rest,
-                    **encoders.vectors(chunk.full_text),
-                    **units[change.document.doc_id].fields() if change.document.doc_id in units else {},
-                )
-                for change, chunk, vector, rest in zip(change_of_chunk, chunks, vectors, rests, strict=True)
-            ]
+            keywords = [one for change in changes for one in change.cut.vectors]
+            if len(keywords) < len(chunks):
+                keywords = self._maker.vectors([chunk.full_text for chunk in chunks], encoders)
+        change_of_chunk = (change for change in changes for _ in change.chunks)
+        rests = (rest for change in changes for rest in change.cut.rests)
+        points = [
+            point_of(
+                change,
+                chunk,
+                dense=vector,
+                between=rest,
+                **keyword,
+                **units[change.document.doc_id].fields() if change.document.doc_id in units else {},
+            )
+            for change, chunk, vector, keyword, rest in zip(
+                change_of_chunk, chunks, vectors, keywords, rests, strict=True
+            )
+        ]
         return points, cost
 
     def _write(self, changes: Sequence[Change], points: Sequence[ChunkPoint]) -> dict[str, tuple[str, ...]]:

@@ -70,6 +70,7 @@ def test_given_a_first_heading_that_is_the_title_when_chunked_then_the_path_leav
 
 def test_given_bare_headings_when_chunked_then_only_those_without_content_below_become_text() -> None:
     assert [c.text for c in chunks_of("# A\n\n## B\n\nb\n\n## C\n\n## D\n")] == ["b", "C", "D"]
+    assert [c.text for c in chunks_of("One line\nand two\n===")] == ["One line\nand two"]
 
 
 def test_given_a_hash_in_a_fence_when_chunked_then_it_is_no_heading() -> None:

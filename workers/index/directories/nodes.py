@@ -17,7 +17,8 @@ from shared.store.schema import DOCUMENT_FIELDS, equals, hashes_of, of_source, o
 from workers.index.directories.describe import Described, lead_of
 from workers.index.directories.tree import Directory, DirectoryEntry
 from workers.index.documents import document_id
-from workers.index.encoding import KeywordEncoders, dense_vectors
+from workers.index.encoding import dense_vectors
+from workers.index.keywords import KeywordEncoders
 
 _DIRECTORY = "directory"
 _ENTRY_FIELDS = ("doc_id", "document_hash", "path", "title", "kind")

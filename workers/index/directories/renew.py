@@ -26,7 +26,8 @@ from shared.store.schema import sliced
 from workers.index.directories.describe import Contents, Described, DirectoryItem, describe
 from workers.index.directories.nodes import abstracts, beginnings, entries, node_id, points_of, stored_nodes
 from workers.index.directories.tree import Directory, tree_of
-from workers.index.encoding import EncoderError, KeywordEncoders
+from workers.index.encoding import EncoderError
+from workers.index.keywords import KeywordEncoders
 
 log = logging.getLogger("ramify.index")
 #: Directories that are described and written at a time.

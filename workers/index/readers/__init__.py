@@ -10,12 +10,12 @@ from shared.models.ingest import CODE_SUFFIXES, FORMATS
 from shared.plugins import suffixes_of_readers
 from workers.index.documents import Document
 from workers.index.readers.base import Reader, UnreadableError, failed
-from workers.index.readers.formats import parsers, read_format
+from workers.index.readers.formats import Parse, parsers, read_format
 from workers.index.readers.jsonl import read_jsonl
 from workers.index.readers.markdown import read_markdown
 from workers.index.readers.text import read_code, read_rst, read_text
 
-__all__ = ["READERS", "Reader", "UnreadableError", "read_all", "read_documents"]
+__all__ = ["READERS", "Reader", "UnreadableError", "is_parsed", "read_all", "read_documents"]
 
 #: Blank files up to this size have nothing to find, and are no failures: many a list of a package is one line break.
 _BLANK_BYTES = 64
@@ -37,7 +37,7 @@ READERS: Mapping[str, Reader] = {
 
 def read_all(batch: Sequence[RawDocument], max_bytes: int) -> list[ReadFile]:
     """Each file with what `read_documents` makes of it; what processes parse, several at a time."""
-    parsed = [raw for raw in batch if _reader_of(raw) is read_format]
+    parsed = [raw for raw in batch if is_parsed(raw)]
     if len(parsed) < 2:
         return [(raw, read_documents(raw, max_bytes)) for raw in batch]
     with ThreadPoolExecutor(min(parsers().size, len(parsed))) as threads:
@@ -47,8 +47,16 @@ def read_all(batch: Sequence[RawDocument], max_bytes: int) -> list[ReadFile]:
         ]
 
 
-def read_documents(raw: RawDocument, max_bytes: int) -> list[Document | DocumentOutcome]:
-    """The documents of a file, in its order, and failed outcomes for what cannot be read; of a small blank one none."""
+def is_parsed(raw: RawDocument) -> bool:
+    """True for what a parser reads in a process of its own."""
+    return _reader_of(raw) is read_format
+
+
+def read_documents(raw: RawDocument, max_bytes: int, parse: Parse | None = None) -> list[Document | DocumentOutcome]:
+    """The documents of a file, in its order, and failed outcomes for what cannot be read; of a small blank one none.
+
+    `parse` reads what is no text; None: the processes do.
+    """
     reader = _reader_of(raw)
     if reader is None:
         return [failed(raw, f"no reader for {raw.suffix or 'a file without suffix'}: there is {', '.join(READERS)}")]
@@ -58,7 +66,7 @@ def read_documents(raw: RawDocument, max_bytes: int) -> list[Document | Document
     if len(raw.content) <= _BLANK_BYTES and not raw.content.strip():
         return []
     try:
-        return list(reader(raw))
+        return list(read_format(raw, parse) if reader is read_format else reader(raw))
     except UnreadableError as error:
         return [failed(raw, str(error))]
 

@@ -1,9 +1,9 @@
-"""Reads what is not text (PDF, office files, web pages, mail ...) by the parsers' processes, as Markdown."""
+"""Reads what is not text (PDF, office files, web pages, mail ...) as Markdown, by a parser in a process of its own."""
 
 from __future__ import annotations
 
 import atexit
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
 from functools import cache
 from pathlib import PurePath
@@ -22,12 +22,19 @@ from workers.index.readers.base import UnreadableError, failed
 _SMALL_PAGE = 4_000
 
 
-def read_format(raw: RawDocument) -> Iterator[Document | DocumentOutcome]:
-    """One document, titled as the file says, else by its name; of a box of mail one for each message."""
+#: Name of a format, bytes of a file and its name -> its documents. Raises: FormatError.
+Parse = Callable[[str, bytes, str], Sequence[Parsed]]
+
+
+def read_format(raw: RawDocument, parse: Parse | None = None) -> Iterator[Document | DocumentOutcome]:
+    """One document, titled as the file says, else by its name; of a box of mail one for each message.
+
+    `parse` None: by the processes.
+    """
     if not raw.content:
         raise UnreadableError("is empty")
     try:
-        found = parsers().parse(_format_of(raw.suffix.lower()), raw.content, PurePath(raw.path).name)
+        found = (parse or parsers().parse)(_format_of(raw.suffix.lower()), raw.content, PurePath(raw.path).name)
     except FormatError as error:
         if len(raw.content) <= _SMALL_PAGE and str(error) == NO_TEXT:
             return
@@ -56,7 +63,7 @@ def _document(raw: RawDocument, parsed: Parsed, part: str) -> Document:
         path=f"{raw.path}{part}",
         title=" ".join(parsed.title.split())[:300] or PurePath(raw.path).stem,
         text=parsed.text,
-        markup=Markup.MARKDOWN,
+        markup=Markup.TEXT if parsed.plain else Markup.MARKDOWN,
         date=day,
         fields=fields_of(_fields(parsed), parsed.text),
         places=parsed.places,
