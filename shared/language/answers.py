@@ -136,6 +136,10 @@ class AnswerTable(Model):
         asking = [part for part in parts if self.kind(part.lower().strip(" ?!.")) is not None]
         return asking if len(asking) > 1 else []
 
+    def asks_for_section(self, question: str) -> bool:
+        """True where headings can tell what answers the question (as in `kind`)."""
+        return any(asked.search(question) for asked, _ in self._sections)
+
     def section(self, question: str, heading: str) -> float:
         """1 below a heading under which the question (as in `kind`) is answered, -1 below that of another; else 0."""
         asked = [one for one in self._sections if one[0].search(question)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from shared.language import derived, languages
+from shared.language import derived, derived_last, languages
 
 #: Characters of a question that are read.
 _READ_CHARS = 500
@@ -25,6 +25,7 @@ _WORD = rf"(?:{_CODE}|{_PART}{_END})"
 _FORMS = {"<code>": _CODE, "<name>": _NAME, "<word>": _WORD}
 
 
+@derived_last(256)
 def named_symbol(question: str) -> str | None:
     """The name in a question after what calls it, what it calls, or what breaks when it changes; its parts have dots.
 

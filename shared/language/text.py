@@ -55,7 +55,7 @@ _WIDE = {0xFF0C: ",", 0xFF1F: "? ", 0xFF01: "! ", 0xFF1B: "; ", 0xFF1A: ": ", 0x
 
 def is_cjk_text(text: str) -> bool:
     """True when `text` is mainly written in Chinese, Japanese or Korean: a CJK character weighs as half a word."""
-    return len(_CJK_CHAR.findall(text)) > 2 * len(_LETTERS.findall(text))
+    return not text.isascii() and len(_CJK_CHAR.findall(text)) > 2 * len(_LETTERS.findall(text))
 
 
 def has_cjk(text: str) -> bool:
@@ -86,7 +86,7 @@ def fold(text: str) -> str:
 
 def narrowed(text: str) -> str:
     """`text` with full-width punctuation in its ASCII form, as the phrase tables have it."""
-    return text.translate(_WIDE)
+    return text if text.isascii() else text.translate(_WIDE)
 
 
 def normalised(text: str) -> str:

@@ -281,7 +281,7 @@ def kept(answer: Answer, keep: str) -> Answer:
 
 
 def _without_vectors(hits: Iterable[H]) -> tuple[H, ...]:
-    return tuple(hit.but(vector=()) for hit in hits)
+    return tuple(hit.but(vector=()) if hit.vector else hit for hit in hits)
 
 
 def _timings(stages: dict[str, float], seconds: float) -> dict[str, float]:

@@ -12,7 +12,7 @@ from shared.language.answers import AnswerKind
 from shared.language.names import names_of
 from shared.language.subjects import subject_or_all
 from shared.language.text import CJK, days_in, has_cjk, month_number, narrowed, term_set, terms
-from workers.merge.evidence import AskedFor, Pages, label_of, own_part, points_back, without_days
+from workers.merge.evidence import Pages, asked_for, label_of, own_part, points_back, without_days
 from workers.merge.identifiers import identifiers
 from workers.merge.pieces import QuotableSentence
 
@@ -43,7 +43,7 @@ class AskedAttribute:
     ) -> None:
         about, asked = own_part(query)
         asked = subject_or_all(asked)
-        self._need, self._pages = AskedFor(query), pages
+        self._need, self._pages = asked_for(query), pages
         language = question_language(asked) or languages()[0]
         self._for = _said_for(language)
         implied = frozenset[str]().union(*(_implied(language).get(kind, frozenset()) for kind in self._need.kinds))

@@ -14,7 +14,7 @@ from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 from shared.grounding.tokens import tokens_of
-from shared.language import derived, languages, question_language, sentence_in
+from shared.language import derived, derived_last, languages, question_language, sentence_in
 from shared.language.answers import AnswerKind
 from shared.language.names import bare, names_of
 from shared.language.text import days_in, flat, fold, is_cjk_text, month_number, narrowed, term_set, terms
@@ -180,8 +180,8 @@ class AskedFor:
         self.newest = self._table.asks_for_newest(low)
         #: The terms of what the day of the latest one is asked of; empty for any other question.
         self.latest_of = term_set(self._table.latest_of(low)) if self.newest and AnswerKind.DATE in self.kinds else ()
-        self._term = self._table.defined_term(low)
-        asked = [one for one in self._table.relations if any(flat(word) in self._flat for word in one.asked)]
+        self._term, self._by_section = self._table.defined_term(low), self._table.asks_for_section(low)
+        asked = [one for one in self._table.relations if any(_flat(word) in self._flat for word in one.asked)]
         self._said = frozenset(term for one in asked for word in one.said for term in terms(word))
         said = [one.said for one in asked if one.needed and AnswerKind.STEPS not in self.kinds]
         self.needed = [frozenset(term for word in words for term in terms(word)) for words in said]
@@ -214,8 +214,7 @@ class AskedFor:
             if kind is not AnswerKind.NUMBER or self._measure is None or not found:
                 return found
             return pattern.search(fold(without_days(text))) is not None and self._measured(text)
-        names = (flat(name) for name in names_of("", text))
-        return any(name.strip() and name != title and name not in self._flat for name in names)
+        return any(name != title and name not in self._flat for name in _flat_names(text))
 
     def _measured(self, text: str) -> bool:
         """True where a number of `text` has a unit of what is measured, or `text` calls it by its name."""
@@ -255,6 +254,8 @@ class AskedFor:
 
         A label before the text ("Cause: ...") counts as a heading.
         """
+        if not self._by_section:
+            return 0.0
         label = _LABEL.match(text)
         names = (heading, label[0] if label else "")
         return next((found for name in names if (found := self._table.section(self._low, narrowed(fold(name))))), 0.0)
@@ -272,22 +273,39 @@ class AskedFor:
         return bool(self._term) and self._table.says_what(narrowed(fold(text)), self._term)
 
 
+@derived_last(64)
+def asked_for(question: str) -> AskedFor:
+    """What a question asks for: each sentence that is chosen asks again."""
+    return AskedFor(question)
+
+
+_flat = derived(flat)
+
+
+@derived_last(2048)
+def _flat_names(text: str) -> tuple[str, ...]:
+    """The names in a sentence, as `flat` gives them: each question about a pool asks for them."""
+    return tuple(name for name in map(flat, names_of("", text)) if name.strip())
+
+
 class SentenceScorer:
     """Scores the sentences of one pool for one query after the other."""
 
     def __init__(self, question: str, pages: Pages, sentences: Sequence[QuotableSentence]) -> None:
-        self._question, self._pages, self._sentences = question, pages, sentences
-        self._asked = terms(question)
+        self._question, self._pages = question, pages
+        self._asked = tuple(terms(question))
+        self._held = [one.words | one.lead for one in sentences]
+        self._weights: dict[tuple[str, ...], dict[str, float]] = {}
 
     def scores(
         self, query: str, ranks: Sequence[float], sentences: Sequence[QuotableSentence]
     ) -> dict[QuotableSentence, float]:
         """Of these sentences; `ranks`: how well each hit did for the query, 0..1."""
-        weights = self._term_weights(terms(own_part(query)[1]))
+        weights = {**self._own_weights(query)}
         if query != self._question:
             for term, weight in self._term_weights(self._asked).items():
                 weights.setdefault(term, _CONTEXT * weight)
-        need, cjk = AskedFor(query), is_cjk_text(self._question)
+        need, cjk = asked_for(query), is_cjk_text(self._question)
         rests = [self._without(weights, lead) for lead in self._pages.leads]
         found = {
             one: self._score(one, weights, rests[one.number - 1], need, ranks[one.number - 1])
@@ -301,7 +319,7 @@ class SentenceScorer:
 
     def sharing(self, query: str, sentences: Sequence[QuotableSentence], least: float) -> list[QuotableSentence]:
         """Those that hold that share of the query's terms, themselves or in what they stand below."""
-        weights = self._term_weights(terms(own_part(query)[1]))
+        weights = self._own_weights(query)
         return [one for one in sentences if not weights or share(weights, one.words | one.lead) >= least]
 
     def _without(self, weights: Mapping[str, float], lead: frozenset[str]) -> dict[str, float]:
@@ -351,12 +369,19 @@ class SentenceScorer:
     def own_share(self, query: str, one: QuotableSentence) -> float:
         """The share of the query's own terms in a sentence and what it stands below."""
         words = one.words | one.lead | self._pages.leads[one.number - 1]
-        return share(self._term_weights(terms(own_part(query)[1])), words)
+        return share(self._own_weights(query), words)
 
-    def _term_weights(self, asked: Sequence[str]) -> dict[str, float]:
+    def _own_weights(self, query: str) -> dict[str, float]:
+        """Those of the query's own terms."""
+        return self._term_weights(tuple(terms(own_part(query)[1])))
+
+    def _term_weights(self, asked: tuple[str, ...]) -> dict[str, float]:
         """Root of the IDF over sentences: all chunks hold the topic. Terms that no sentence holds are left out."""
-        counts = Counter(term for one in self._sentences for term in (one.words | one.lead).intersection(asked))
-        return {term: math.sqrt(math.log(1 + len(self._sentences) / count)) for term, count in counts.items()}
+        if asked not in self._weights:
+            counts = Counter(term for held in self._held for term in held.intersection(asked))
+            total = len(self._held)
+            self._weights[asked] = {term: math.sqrt(math.log(1 + total / count)) for term, count in counts.items()}
+        return self._weights[asked]
 
 
 def share(weights: Mapping[str, float], present: AbstractSet[str]) -> float:

@@ -14,7 +14,7 @@ from shared.settings.sections import reranker_traits
 from workers.display import plain_line
 from workers.merge.callers import of_symbol
 from workers.merge.citations import citation
-from workers.merge.evidence import AskedFor, asked_parts, own_part
+from workers.merge.evidence import asked_for, asked_parts, own_part
 from workers.merge.picker import MAX_STEPS, PART_WIDTH, Picker
 from workers.merge.pieces import QuotableSentence
 
@@ -112,7 +112,7 @@ def _by_part(picker: Picker, question: str, groups: Sequence[Node]) -> dict[str,
     picked: dict[str, Sequence[QuotableSentence]] = {}
     for node in ordered:
         left = max(0, MAX_SENTENCES - len(picker.picked))
-        limit = max(1, min(MAX_STEPS if AskedFor(node.query).steps else _PER_GROUP, left))
+        limit = max(1, min(MAX_STEPS if asked_for(node.query).steps else _PER_GROUP, left))
         others = [other.query for other in own if other is not node]
         if node in own:
             picked[node.id] = picker.part(node.query, node.id, limit, others)

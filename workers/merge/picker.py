@@ -19,7 +19,7 @@ from shared.models import MergedHit
 from workers.display import plain_line
 from workers.merge.attributes import AskedAttribute
 from workers.merge.dated import Days, iso
-from workers.merge.evidence import FARTHEST, AskedFor, Pages, SentenceScorer, points_back
+from workers.merge.evidence import FARTHEST, AskedFor, Pages, SentenceScorer, asked_for, points_back
 from workers.merge.identifiers import identifiers, named_numbers, names, unnamed, without
 from workers.merge.numbered_sections import steps_of_page
 from workers.merge.pieces import QuotableSentence, code_blocks, quotable_sentences, quote_width
@@ -59,7 +59,7 @@ class Picker:
             number for number, hit in enumerate(hits[:FARTHEST], start=1) if hit.score >= least or pages.far[number - 1]
         }
         self._hits, self._question, self._pages = hits, question, pages
-        need, bound = AskedFor(question), named_numbers(question, hits)
+        need, bound = asked_for(question), named_numbers(question, hits)
         near |= bound
         if need.state_of:  # what changed it stands in another section of a page, perhaps
             docs = {hits[number - 1].doc_id for number in near}
@@ -99,7 +99,7 @@ class Picker:
 
         `width`: the characters of all, about. Where some sentences have the words `containing`, from these alone.
         """
-        need = AskedFor(query)
+        need = asked_for(query)
         left = self._quotable(need, query, node_id, containing)
         return self._chosen(need, query, node_id, left, limit, width, _MIN_OF_BEST)
 
@@ -108,7 +108,7 @@ class Picker:
 
         Where they do, those that have no word of it are left out.
         """
-        need = AskedFor(query)
+        need = asked_for(query)
         if need.example and (code := self._example(query)):
             return [code, *self.pick(query, None, _BESIDE_CODE, width=_BESIDE_WIDTH)], True
         if need.steps:
@@ -157,7 +157,7 @@ class Picker:
 
     def _cause(self, query: str, asked: AskedAttribute, kept: Sequence[QuotableSentence]) -> QuotableSentence | None:
         """The sentence behind one that is quoted that gives its cause, where none that is quoted gives one."""
-        need = AskedFor(query)
+        need = asked_for(query)
         if any(need.explained_by(one.text) for one in kept):
             return None
         places = {(one.number, one.position + 1) for one in kept}
@@ -169,7 +169,7 @@ class Picker:
 
         Where it begins with that, but does not name the thing itself, the next one.
         """
-        if AnswerKind.YES_NO not in AskedFor(query).kinds:
+        if AnswerKind.YES_NO not in asked_for(query).kinds:
             return []
         own = [
             one
@@ -184,7 +184,7 @@ class Picker:
 
         What stands below a heading for changes comes before what was so until then.
         """
-        need, days = AskedFor(query), {one: self._days.day(one) for one in self._passages if asked.of_state(one)}
+        need, days = asked_for(query), {one: self._days.day(one) for one in self._passages if asked.of_state(one)}
         last = max((day for day in days.values() if day), default=None)
         about = [one for one in days if days[one] == last and (last or need.state_of)]
         changes = [one for one in about if need.is_change(self._pages.headings[one.number - 1])]
@@ -285,12 +285,12 @@ class Picker:
         Sentences that say more of one of the `others` are left to it. One that was picked before is picked once more
         where no other has the answer.
         """
-        need, asked = AskedFor(query), self._asked_attribute(query)
+        need, asked = asked_for(query), self._asked_attribute(query)
         every = self._quotable(need, query, node_id, "")
         if rows := self._versions(query, every):
             return rows
         fit = [one for one in every if asked.says(one)]
-        own, rivals = self._scorer.own_share, [(other, AskedFor(other)) for other in others]
+        own, rivals = self._scorer.own_share, [(other, asked_for(other)) for other in others]
         left = []
         for one in fit:
             title, held = self._titles[one.number - 1], own(query, one)

@@ -63,6 +63,13 @@ class QuotableSentence:
     code: bool = field(default=False, compare=False)
     row: bool = field(default=False, compare=False)
 
+    def of_hit(self, number: int) -> QuotableSentence:
+        """The same of another hit: as `replace`, for a fifth of its time."""
+        return QuotableSentence(
+            number, self.position, self.quote, self.text, self.words, self.lead, self.subject, self.place, self.series,
+            self.code, self.row,
+        )  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
@@ -83,7 +90,7 @@ def quotable_sentences(hits: Iterable[Hit]) -> list[QuotableSentence]:
     list, and what holds control characters. Long sentences are clipped at a pause.
     """
     return [
-        replace(one, number=number)
+        one.of_hit(number)
         for number, hit in enumerate(hits, start=1)
         for one in _quotable_sentences(hit.title, hit.text)
     ]

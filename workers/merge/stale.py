@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import PurePath
 
-from shared.language import alternatives, derived
+from shared.language import alternatives, derived, derived_last
 from shared.language.names import bare
 from shared.language.text import flat, fold
 from shared.models import Hit
@@ -58,15 +58,20 @@ def _stale(number: int, hits: Sequence[Hit], asked: str, today: str) -> StaleSou
 
 def _supersedes(page: Hit, old: Hit) -> str:
     """The line in which a page says that it takes the place of another; "" where it does not."""
-    low = fold(page.text)
-    if len(low) != len(page.text):
-        return ""
-    for found in _taking_place().finditer(low):
+    said = (line for named, line in _lines_that_supersede(page.text) if _names(named, old, page, whole=True))
+    return next(said, "")
+
+
+@derived_last(2048)
+def _lines_that_supersede(text: str) -> tuple[tuple[str, str], ...]:
+    """Where a text says that it takes the place of something: what follows there, and the line as it is shown."""
+    low, lines = fold(text), list[tuple[str, str]]()
+    for found in _taking_place().finditer(low) if len(low) == len(text) else ():
         start, end = low.rfind("\n", 0, found.start()) + 1, low.find("\n", found.end())
         line_end = len(low) if end < 0 else end
-        if _names(page.text[found.end() : min(line_end, found.end() + _NAMED_WITHIN)], old, page, whole=True):
-            return plain_line(page.text[start:line_end])[:_MOST_SAID]
-    return ""
+        named = text[found.end() : min(line_end, found.end() + _NAMED_WITHIN)]
+        lines.append((named, plain_line(text[start:line_end])[:_MOST_SAID]))
+    return tuple(lines)
 
 
 def _names(text: str, page: Hit, by: Hit, *, whole: bool = False) -> bool:
@@ -100,6 +105,7 @@ def _later_version(hit: Hit, other: Hit, asked: str) -> tuple[int, ...]:
     return theirs[1]
 
 
+@derived_last(2048)
 def _version(title: str) -> tuple[str, tuple[int, ...]] | None:
     """A title without its version, and that; None for a title without one."""
     low = fold(title)
