@@ -6,9 +6,9 @@ A chunk's name is the digest of its content, so what a process has packed or rea
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from operator import itemgetter
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 from pydantic import BaseModel, Field, TypeAdapter
 from pydantic_core import from_json
@@ -20,9 +20,13 @@ from shared.models.base import Model
 from shared.models.hits import Effect, Source, Via
 
 M = TypeVar("M", bound=BaseModel)
+#: The stored chunks of some names, None for those that are gone.
+ReadChunks = Callable[[list[str]], Sequence[object]]
 
 #: Bytes of chunks, before compression, that a process keeps to pack and to read them without work.
 _MEMORY_BYTES = 16 * 1024 * 1024
+#: What a leaf takes in memory, in sizes of its blob, which is not compressed; its texts are those of `_read`.
+_TIMES_IN_MEMORY = 4
 _REF = "ref"
 _CONTENT = (*Chunk.model_fields, "vector")
 _WITH_VECTOR, _WITHOUT_VECTOR = set(_CONTENT), set(Chunk.model_fields)
@@ -62,6 +66,8 @@ class _Packed(NamedTuple):
 
 _packed: ByteCache[Any, _Packed] = ByteCache(_MEMORY_BYTES)
 _read: ByteCache[str, dict[str, Any]] = ByteCache(_MEMORY_BYTES)
+#: Leaves by their blobs, with the names of their chunks: the merge and the summary of a job read the same ones.
+_leaves: ByteCache[bytes, tuple[LeafResult, set[str]]] = ByteCache(_MEMORY_BYTES // 2)
 
 
 class LostChunkError(ValueError):
@@ -80,16 +86,35 @@ def pack(value: BaseModel, known: Container[str] = (), level: int = codec.FAST) 
     return codec.compressed({**_rest(value, "hits"), "hits": found}, level), blobs
 
 
-def unpack(
-    blob: object, kind: type[M], read: Callable[[list[str]], Sequence[object]], known: set[str] | None = None
-) -> M:
-    """Read it back; `read` gives the stored chunks of some names, None for those that are gone.
-
-    Adds the names of all of its chunks to `known`.
+def unpack(blob: object, kind: type[M], read: ReadChunks, known: set[str] | None = None) -> M:
+    """Read it back. Adds the names of all of its chunks to `known`.
 
     Blobs of earlier releases hold whole hits. Raises: ValueError, TypeError as `codec.unpack`; LostChunkError.
     """
     seen = set[str]() if known is None else known
+    if kind is LeafResult and isinstance(blob, bytes):
+        return cast(M, _leaf(blob, read, seen))
+    return _unpacked(blob, kind, read, seen)
+
+
+def _leaf(blob: bytes, read: ReadChunks, seen: set[str]) -> LeafResult:
+    before = _leaves.get(blob)
+    if before is None or not _all_read(before[1]):
+        refs = set[str]()
+        before = _unpacked(blob, LeafResult, read, refs), refs
+        if _all_read(refs):
+            _leaves.keep(blob, before, _TIMES_IN_MEMORY * len(blob))
+    leaf, refs = before
+    seen.update(refs)
+    return leaf
+
+
+def _all_read(refs: Collection[str]) -> bool:
+    """Whether all chunks are remembered; one that was changed beside its blob never is."""
+    return len(_read.find(refs)) == len(refs)
+
+
+def _unpacked(blob: object, kind: type[M], read: ReadChunks, seen: set[str]) -> M:
     return _joined(_as_object(codec.decompressed(blob, kind), kind), kind, lambda refs: _chunks(refs, read, seen))
 
 
@@ -155,9 +180,7 @@ def _chunk(hit: Hit) -> _Packed:
     return known
 
 
-def _chunks(
-    refs: Iterable[str], read: Callable[[list[str]], Sequence[object]], seen: set[str]
-) -> dict[str, dict[str, Any]]:
+def _chunks(refs: Iterable[str], read: ReadChunks, seen: set[str]) -> dict[str, dict[str, Any]]:
     wanted = list(refs)
     known = _read.find(wanted)
     missing = [ref for ref in wanted if ref not in known]

@@ -105,6 +105,15 @@ def test_given_a_chunk_that_was_changed_beside_its_blob_when_read_then_no_other_
     assert hit_blobs.unpack(blob, LeafResult, lambda _: [right]) == value
 
 
+def test_given_a_leaf_that_was_read_when_read_again_then_neither_its_blob_nor_its_chunks_are_read() -> None:
+    value = LeafResult(node_id="0.2", status="done", hits=HITS[:2])
+    blob, chunks = hit_blobs.pack(value)
+    first = hit_blobs.unpack(blob, LeafResult, lambda names: [chunks[name] for name in names])
+    known = set[str]()
+    assert hit_blobs.unpack(blob, LeafResult, lambda _: [], known) is first
+    assert known == set(chunks)
+
+
 @pytest.fixture
 def job_id(store: JobStore) -> str:
     """Searching, with one leaf searched and one recorded."""
