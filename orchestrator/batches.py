@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from typing import Any
 
 from orchestrator.intake import (
@@ -27,6 +29,7 @@ from shared.settings import Settings
 from shared.tracing.spans import span
 
 _SHOWN = 200
+_PageUnderWay = tuple[Page, "Future[list[LineRecord]]"]
 
 
 class BatchIntake:
@@ -74,22 +77,30 @@ class BatchIntake:
         yield from self._enter(batch_id, position, _following(batch_id, position, lines))
 
     def _enter(self, batch_id: str, position: BatchPosition, lines: Iterable[BatchLine]) -> Iterator[LineRecord]:
+        """Page by page: while Redis takes one, the next one is read and checked."""
+        with ThreadPoolExecutor(1, "batch-page") as sender:
+            under_way: _PageUnderWay | None = None
+            try:
+                for page in self._pages(batch_id, position, lines):
+                    before, under_way = under_way, None
+                    yield from _entered(batch_id, before)
+                    under_way = page, sender.submit(copy_context().run, self._send, batch_id, page)
+            except Exception:  # of the lines: what was sent before is told
+                yield from _entered(batch_id, under_way)
+                raise
+            yield from _entered(batch_id, under_way)
+
+    def _pages(self, batch_id: str, position: BatchPosition, lines: Iterable[BatchLine]) -> Iterator[Page]:
         read, digest = position.read, position.digest
         for page in pages(lines):
-            with span("batch page", attributes={"ramify.batch_id": batch_id, "ramify.lines": len(page)}):
-                new = [self._new(batch_id, line, position.tenant) for line in page if line.request or line.rejected]
-                last = page[-1]
-                entered = Page(read, digest, last.line, last.digest, new, blank=len(page) - len(new))
-                records = self._submitter.enter(batch_id, entered)
-            yield from records
+            new = [self._new(batch_id, line, position.tenant) for line in page if line.request or line.rejected]
+            last = page[-1]
+            yield Page(read, digest, last.line, last.digest, new, blank=len(page) - len(new))
             read, digest = last.line, last.digest
-            refused = [
-                record
-                for line, record in zip(new, records, strict=True)
-                if line.job and record.kind is LineKind.REJECTED and record.reason != KEY_OF_ANOTHER
-            ]
-            if refused:
-                raise BatchFullError(refused[0].reason or "", batch_id, tuple(record.line for record in refused))
+
+    def _send(self, batch_id: str, page: Page) -> list[LineRecord]:
+        with span("batch page", attributes={"ramify.batch_id": batch_id, "ramify.lines": len(page.lines)}):
+            return self._submitter.enter(batch_id, page)
 
     def _new(self, batch_id: str, line: BatchLine, tenant: str | None) -> NewLine:
         given: dict[str, Any] = {"line": line.line, "id": line.id, "meta": line.meta}
@@ -103,6 +114,22 @@ class BatchIntake:
         except InputError as error:
             return NewLine(**given, reason=str(error), text=line.request.question[:_SHOWN])
         return NewLine(**given, job=self._jobs.new_job(new_id(), request, batch_id=batch_id))
+
+
+def _entered(batch_id: str, under_way: _PageUnderWay | None) -> Iterator[LineRecord]:
+    """The records of a page, once it is entered. Raises: BatchFullError behind them, and what entering it raised."""
+    if under_way is None:
+        return
+    page, entering = under_way
+    records = entering.result()
+    yield from records
+    refused = [
+        record
+        for line, record in zip(page.lines, records, strict=True)
+        if line.job and record.kind is LineKind.REJECTED and record.reason != KEY_OF_ANOTHER
+    ]
+    if refused:
+        raise BatchFullError(refused[0].reason or "", batch_id, tuple(record.line for record in refused))
 
 
 def _following(batch_id: str, position: BatchPosition, lines: Iterable[BatchLine]) -> Iterator[BatchLine]:

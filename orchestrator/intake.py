@@ -171,7 +171,11 @@ def number_questions(
     """Questions of a program as lines behind those that were read before. The rest as for `read_questions`."""
     digest = after.digest
     for number, item in enumerate(questions, after.read + 1):
-        shown = item.model_dump_json() if isinstance(item, JobRequest) else json.dumps(item, default=str)
+        shown = (
+            item.model_dump_json(exclude_defaults=True)
+            if isinstance(item, JobRequest)
+            else json.dumps(item, default=str)
+        )
         digest = _chained(digest, shown.encode("utf-8", "replace"))
         yield _line(number, digest, item, shown[:_START], defaults, tenant)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -198,6 +199,37 @@ def test_a_batch_that_is_cancelled_while_it_is_filled_takes_no_more_lines_and_ad
     assert "it took no more than 400 lines" in ramify.why(batch_id).said
     retried = ramify.retry(batch_id)
     assert (retried.jobs, ramify.batch_status(retried.batch_id or "").open) == (400, 400)
+
+
+def test_given_lines_that_break_off_when_read_then_those_of_the_page_under_way_are_told(ramify: Ramify) -> None:
+    def lines() -> Iterator[str]:
+        yield from (f"why, {number}?" for number in range(400))
+        raise OSError("the disk is gone")
+
+    records = ramify.add_to_batch(batch_id := ramify.open_batch(), lines())
+    told = list[LineRecord]()
+    with pytest.raises(OSError, match="gone"):
+        told.extend(records)
+    assert [record.line for record in told] == [*range(1, 401)]
+    assert ramify.batch_status(batch_id).enqueued == len(told)
+
+
+def test_given_a_page_that_is_on_its_way_when_the_next_line_comes_then_it_is_read(
+    ramify: Ramify, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read_on, enter = threading.Event(), ramify._batches._submitter.enter
+
+    def entered(batch_id: str, page: Page) -> list[LineRecord]:
+        assert page.read > 200 or read_on.wait(10), "the lines behind it are read meanwhile"
+        return enter(batch_id, page)
+
+    def lines() -> Iterator[str]:
+        yield from (f"why, {number}?" for number in range(200))
+        read_on.set()
+        yield "and then?"
+
+    monkeypatch.setattr(ramify._batches._submitter, "enter", entered)
+    assert len(list(ramify.add_to_batch(ramify.open_batch(), lines()))) == 201
 
 
 def test_a_batch_that_was_read_whole_is_cancelled_as_it_is(ramify: Ramify) -> None:
