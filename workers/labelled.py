@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from shared.language import derived, languages
 from shared.language.text import is_han, value_key
+from shared.language.written_days import is_date
 from workers.display import plain_line
 
 #: Longest name of a field, in characters; it has few words, as prose before a colon has not.
@@ -186,6 +187,8 @@ def is_rule(line: str) -> bool:
 def split_values(text: str) -> list[str]:
     """The values of a field; one with "and" in it also by its parts. Too long ones are none."""
     values: dict[str, None] = {}
+    if is_date(day := _bare(text)):  # it may have commas and slashes
+        return [day]
     for part in _SEPARATOR.split(text):
         whole = _bare(part)
         noteless = _bare(_NOTE.sub("", whole))

@@ -44,6 +44,14 @@ class FieldFilter(Model):
     negated: bool = False
 
 
+class Choice(Model):
+    """Conditions of which at least so many must hold: fields, and tags."""
+
+    fields: tuple[FieldFilter, ...] = ()
+    tags: tuple[str, ...] = ()
+    least: int = Field(default=1, ge=1)
+
+
 class AmountOrder(Model):
     """The field that a list is ordered by: keys of its names, its name for people, and key of a value -> its number."""
 
@@ -67,9 +75,9 @@ class Scan(Model):
     """Which documents belong to the list, and what is to be told of each.
 
     All of it must hold: `filters` (the request's own), `found` (what the question names), one of the spans of `dates`,
-    one of each group of `tags`, nothing of `lacking` (any tag, any date), none of the `without_*`, each of `fields`, a
-    passage of one of `facets`, and every condition. `columns` are those that were asked for, `also_called` the
-    other keys that the corpus has for one, `counting` that the number
+    one of each group of `tags` (with `only_tags` no other tag), nothing of `lacking` (any tag, any date), none of the
+    `without_*`, each of `fields` and `choices`, a passage of one of `facets`, and every condition. `columns` are those
+    that were asked for, `also_called` the other keys that the corpus has for one, `counting` that the number
     was. With `code` the members are definitions of code, or files by what they define and import. `unread`: words of
     the question that are in none of it; documents that meet more of `ranking`, which is made of them, come first.
     `order`: by date instead, or by the field `by`, and only the first `limit` of them, with those that have the same
@@ -87,6 +95,8 @@ class Scan(Model):
     without_dates: tuple[Filters, ...] = ()
     lacking: tuple[Literal["tags", "date"], ...] = ()
     fields: tuple[FieldFilter, ...] = ()
+    choices: tuple[Choice, ...] = ()
+    only_tags: bool = False
     facets: tuple[str, ...] = ()
     conditions: tuple[Condition, ...] = ()
     code: CodeScan | None = None

@@ -152,12 +152,15 @@ class Matcher:
 
     def __init__(self, scan: Scan) -> None:
         self._facets = frozenset(scan.facets)
+        self._only = frozenset(value_key(tag) for group in scan.tags for tag in group) if scan.only_tags else None
         self._conditions = [_ready(condition) for condition in scan.conditions]
         self._ranking = [_ready(condition) for condition in scan.ranking]
 
     def fits(self, document: ListedDocument) -> bool:
         """True when the document says all that it must and nothing that it must not."""
         if self._facets and not any(chunk.facet in self._facets for chunk in document.chunks):
+            return False
+        if self._only is not None and not self._only.issuperset(map(value_key, document.first.get("tags") or ())):
             return False
         if not self._conditions:
             return True

@@ -9,7 +9,7 @@ from typing import Any
 from qdrant_client import models
 
 from shared.models import Filters
-from shared.models.enumeration import Scan
+from shared.models.enumeration import Choice, Scan
 from shared.models.hits import PagePart
 from shared.store import ChunkStore, fields
 from shared.store.schema import equals, one_of, to_filter
@@ -29,6 +29,7 @@ def documents_of(scan: Scan) -> models.Filter:
     must: list[models.Condition] = [to_filter(scan.filters), to_filter(scan.found), FIRST_CHUNK]
     must += [one_of("tags", group) for group in scan.tags]
     must += [fields.condition(wanted) for wanted in scan.fields]
+    must += map(_choice, scan.choices)
     if scan.dates:
         spans: list[models.Condition] = [_in_namespace(span, scan.found.namespace) for span in scan.dates]
         must.append(models.Filter(should=spans))
@@ -40,6 +41,13 @@ def documents_of(scan: Scan) -> models.Filter:
     out += map(_in_namespace, scan.without_dates, repeat(scan.found.namespace))
     out += [_HAVING[name] for name in scan.lacking]
     return models.Filter(must=must, must_not=out or None)
+
+
+def _choice(choice: Choice) -> models.Filter:
+    ways = [*map(fields.condition, choice.fields), *(one_of("tags", (tag,)) for tag in choice.tags)]
+    if choice.least == 1:
+        return models.Filter(should=ways)
+    return models.Filter(min_should=models.MinShould(conditions=ways, min_count=choice.least))
 
 
 def _in_namespace(span: Filters, namespace: str) -> models.Filter:

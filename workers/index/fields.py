@@ -53,6 +53,11 @@ def fields_of(front: Mapping[str, object], text: str) -> tuple[str, ...]:
     return (LOOKED_FOR, *found.entries)
 
 
+def said_at_head(text: str) -> dict[str, str]:
+    """What the head of a text says in fields: name -> value, the first of each name."""
+    return dict(reversed(next(_blocks(text), [])))
+
+
 @derived
 def _never() -> frozenset[str]:
     """Keys of names that stand for what every document has of its own: a value of them tells nothing of others."""

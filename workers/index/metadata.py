@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import date
 from pathlib import PurePosixPath
 
 from shared.errors import shown
 from shared.language import derived, languages
-from shared.language.text import month_number
+from shared.language.written_days import parse_date
 from shared.models.base import Model
 
 _FIELDS = ("title", "date", "tags", "kind", "facet")
 _MAX_TITLE, _MAX_TAG, _MAX_TAGS = 300, 100, 50
 _TAG_SEPARATORS = re.compile(r"[,，、;；\n]")
 _KIND = re.compile(r"(?=.{1,64}$)[\w.\-]++(?:[ \t]+[\w.\-]++){0,3}")
-_NUMBERS = (
-    re.compile(r"(?P<year>\d{4})[-/.](?P<month>\d{1,2})[-/.](?P<day>\d{1,2})(?!\d)"),
-    re.compile(r"(?P<year>\d{4})(?P<month>\d{2})(?P<day>\d{2})(?!\d)"),
-)
 _NOTHING = ("", "null", "~")
 FACETS = ("context", "intent", "action", "result", "insight")
 _PARTS = re.compile(r"[（()）/／|·:：]")
@@ -54,27 +49,16 @@ def read_metadata(fields: Mapping[str, object]) -> Metadata:
     )
 
 
+def with_head(meta: Metadata, said: Mapping[str, str]) -> Metadata:
+    """With the day and the tags that lines at the head of a text say, where its front matter has none."""
+    head = read_metadata(said)
+    return meta.model_copy(update={"date": meta.date or head.date, "tags": meta.tags or head.tags})
+
+
 def other_fields(fields: Mapping[str, object]) -> dict[str, object]:
     """What of front matter is none of a document's own metadata."""
     known = {key for name in _FIELDS for key in _keys(name)}
     return {str(name).strip(): value for name, value in fields.items() if str(name).strip().lower() not in known}
-
-
-def parse_date(text: str) -> date | None:
-    """A day written as 2026-05-18 (a time may follow), 2026/5/18, 20260518, 2026年5月18日, 18 May 2026, May 18, 2026.
-
-    05/06/2026 is None: it is May to some and June to others.
-    """
-    forms = (*_NUMBERS, *(form for language in languages() for form in language.dates.days))
-    found = next((found for form in forms if (found := form.match(text.strip()))), None)
-    if found is None:
-        return None
-    month = found["month"]
-    number = int(month) if month.isdecimal() else month_number(month.lower())
-    try:
-        return date(int(found["year"]), number, int(found["day"]))
-    except ValueError:
-        return None
 
 
 def printable_line(text: str) -> str:

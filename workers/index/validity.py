@@ -9,8 +9,8 @@ from shared.language import alternatives, derived, languages
 from shared.language.document_fields import Entry, entries
 from shared.language.sentences import sentences
 from shared.language.text import fold, value_key
+from shared.language.written_days import parse_date
 from workers.display import plain_line
-from workers.index.metadata import parse_date
 
 #: Lines at the head of a document that are looked at, and characters of what is kept.
 _HEAD, _MOST_CHARS = 30, 160

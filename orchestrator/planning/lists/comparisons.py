@@ -10,10 +10,10 @@ from functools import partial
 from orchestrator.planning.lists.amounts import NUMBER, Amounts, amounts_of, measured, number_of, unit_end
 from orchestrator.planning.lists.dates import DateSpan, spans
 from orchestrator.planning.lists.field_told import field_part
-from orchestrator.planning.lists.field_values import FieldGroup, KnownFields
+from orchestrator.planning.lists.field_values import FieldGroup, KnownFields, of_one_word
 from orchestrator.planning.lists.markers import NamedValues, is_negated
 from orchestrator.planning.lists.numerals import with_digits
-from orchestrator.planning.lists.words import Sentence, compiled, unique
+from orchestrator.planning.lists.words import Sentence, compiled, listed, unique
 from shared.language.text import is_han, plain, terms
 from shared.models.enumeration import FieldFilter
 
@@ -30,6 +30,7 @@ _SUFFIXED = rf"\s*(?:<compare_is>\s*)?{NUMBER.format('number')}(?P<unit>[^\W\d_]
 _COUNTED = NUMBER.format("number")
 #: The last word before a span of time.
 _VERB_BEFORE = re.compile(r"(?<![a-z0-9\-])([a-z]+)\s*$")
+_VERB_OF_FIELD = re.compile(r"(?<![a-z0-9\-])([a-z]{4,})\s+(?:at\s+)?$")
 _LINK = r"\s*(?:<compare_is>)?\s*$"
 _LEAD = r"(?:<field_lead>)\s*$"
 _VERB_LEAD = r"(?:(?:that|which) )?(?:<compare_verb>)\s*$"
@@ -84,6 +85,8 @@ def _field_days(
             if days := _days(group, today):
                 yield start, span.end, group, partial(_within, days, span)
                 break
+        for place, group, days in _day_done(text, span, known, today):
+            yield *place, group, partial(_within, days, span)
         for key, stem in known.dated:
             behind = re.compile(rf"\s*{re.escape(stem)}").match(text, span.end) if is_han(stem) else None
             before = None if is_han(stem) else _VERB_BEFORE.search(head)
@@ -91,6 +94,21 @@ def _field_days(
             if said and (days := _days(group := known.groups[key], today)):
                 start, end = (span.start, said.end()) if behind else (said.start(), span.end)
                 yield start, end, group, partial(_within, days, span)
+
+
+def _day_done(
+    text: str, span: DateSpan, known: KnownFields, today: date
+) -> Iterator[tuple[tuple[int, int], FieldGroup, dict[str, date]]]:
+    """The only field of days that is called by what is done beside a span of time: "bought in 2023" of "purchased"."""
+    head = compiled(_LINK).sub("", text[: span.start], 1)
+    for name, verb in zip(listed("day_name"), listed("day_verb"), strict=True):
+        before = None if is_han(verb) else re.search(rf"(?<![a-z0-9\-])(?:{verb})$", head)
+        behind = re.compile(rf"\s*(?:{verb})").match(text, span.end) if is_han(verb) else None
+        fits = {known.groups[key].first: known.groups[key] for key in known.groups if re.fullmatch(name, key)}
+        found = [(group, days) for group in fits.values() if (before or behind) and (days := _days(group, today))]
+        if len(found) == 1:
+            place = (before.start(), span.end) if before else (span.start, behind.end() if behind else span.end)
+            yield place, *found[0]
 
 
 def _days(group: FieldGroup, today: date) -> dict[str, date]:
@@ -159,12 +177,16 @@ def _keep(
     start, end = place
     lead = compiled(_LEAD).search(sentence.text[:start])
     begun = lead.start() if lead else start
+    verb = _VERB_OF_FIELD.search(sentence.text[:begun])  # "estimated at over 40 hours"
+    if verb and any(of_one_word(verb[1], name) for name in group.first):
+        begun = verb.start()
     spelt = " ".join(sentence.text[start:end].split())
     values = unique([value for value in group.names.known if fits(value)]) or (spelt,)
     wanted = FieldFilter(names=group.first, values=values, negated=is_negated(sentence, begun))
     named.fields.append(wanted)
     named.read_as.append(f"{spelt}: {field_part(wanted.model_copy(update={'names': group.spelt}))}")
     sentence.take(begun, end)
+    named.taken[sentence.takes] = wanted
 
 
 def _fits(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -25,6 +26,8 @@ _PEOPLE = 0.8
 #: A field that so large a share of the documents have is known to all.
 _PROMINENT = 0.1
 _MOST_NEAR = 3
+#: A verb and the name of a field are of one word from so many letters on.
+_SAME_STEM = 4
 #: Two names are forms of one where their values stand in hardly more documents than there are: none has both.
 _ONE_OF_BOTH = 1.2
 #: Names of fields whose verbs are looked for.
@@ -103,23 +106,16 @@ class KnownFields:
         self._stems: dict[str, list[str]] = {}
         for key in self._values:
             self._stems.setdefault(field_stem(key), []).append(key)
-        for concept, rows in _concepts().items():
-            existing = [self._with_forms([key for key in row if key in self._values]) for row in rows]
-            if any(existing):
-                self.concepts[concept] = FieldGroup(existing, self)
-                for number, row in enumerate(rows):
-                    for name in row:
-                        first = sorted(existing[number], key=lambda key, name=name: key != name)  # type: ignore[misc]
-                        own = [first, *existing[:number], *existing[number + 1 :]]
-                        if name not in self.groups:
-                            self.groups[name] = FieldGroup(own, self)
+        self._find_concepts()
         for key in self._values:
             group = self.groups.setdefault(key, FieldGroup([self._with_forms([key])], self))
             for form in other_forms(key):
                 self.groups.setdefault(form, group)
+        tails = [(short, key) for key in self._values for short in _without_tail(key)]
+        self.groups |= {short: self.groups[key] for short, key in tails if short not in self.groups}
         self.names = Names(self.groups)
         #: The last words of names of several: "law" of "governing law".
-        self.short = Names(self._values, {key: (last,) for key, last in short_names(self._values).items()})
+        self.short = Names(self._values, _short_names(self._values))
         #: Names of fields that may hold days, and what is done then: 立案 of 立案日期, the stem of "release".
         self.dated = [(key, stem) for key in self._values for stem in _verbs_of_day(key)]
         short = [value for known in self._values.values() if len(known) <= _MOST_SORTED for value in known]
@@ -133,6 +129,19 @@ class KnownFields:
         for value in filter(_PARTICIPLE.fullmatch, short):
             stem = " ".join(terms(value))
             self.forms[stem] = (*self.forms.get(stem, ()), value)
+
+    def _find_concepts(self) -> None:
+        """The fields that the languages' tables have names for."""
+        for concept, rows in _concepts().items():
+            existing = [self._with_forms([key for key in row if key in self._values]) for row in rows]
+            if any(existing):
+                self.concepts[concept] = FieldGroup(existing, self)
+                for number, row in enumerate(rows):
+                    for name in row:
+                        first = sorted(existing[number], key=lambda key, name=name: key != name)  # type: ignore[misc]
+                        own = [first, *existing[:number], *existing[number + 1 :]]
+                        if name not in self.groups:
+                            self.groups[name] = FieldGroup(own, self)
 
     def _with_forms(self, keys: Sequence[str]) -> list[str]:
         """The keys with those that are other forms of the same name: so few documents have both that they are one."""
@@ -213,6 +222,29 @@ def field_names(values: Values) -> Names:
     """The names that fields of these documents may be called by."""
     synonymous = (name for key in values.fields for name in synonyms().get(key, ()))
     return Names({*values.fields, *synonymous, *(form for key in values.fields for form in other_forms(key))})
+
+
+def _without_tail(key: str) -> Iterator[str]:
+    """A name without the end that says nothing: 考核 for 考核方式."""
+    for language in languages():
+        for form in language.lists.phrases.get("name_tail", ()):
+            if found := re.fullmatch(form, key):
+                yield found[1]
+
+
+def _short_names(keys: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """The last word of each name, in Han characters the last two, where no other name ends in it."""
+    latin, han = [key for key in keys if not is_han(key)], [key for key in keys if is_han(key)]
+    ends = Counter(key[-_LEAST_PART:] for key in han)
+    found = {key: (key[-_LEAST_PART:],) for key in han if ends[key[-_LEAST_PART:]] == 1 and len(key) > _LEAST_PART}
+    return {**found, **{key: (last,) for key, last in short_names(latin).items()}}
+
+
+def of_one_word(word: str, name: str) -> bool:
+    """True for a verb that a field's name is made of: project and "projectionist", 采 and 采集人."""
+    if is_han(word):
+        return any(char in name for char in word)
+    return len(word) >= _SAME_STEM and any(each.startswith(word[:_SAME_STEM]) for each in value_key(name).split())
 
 
 @derived

@@ -311,3 +311,4 @@ class FieldTaker:
                 begun = joint.start("joint")
         self._named.fields.append(wanted)
         self.sentence.take(begun, end)
+        self._named.taken[self.sentence.takes] = wanted

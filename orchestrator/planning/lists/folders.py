@@ -88,7 +88,7 @@ def take_listed_folder(sentence: Sentence, values: Values, named: NamedValues) -
         known = names.at(text, place)
         if known is None or not _ends_name(text, place, known.end) or compiled(_TOPIC_LEAD).search(text[:place]):
             continue
-        folders = tuple(folder for folder in values.folders if _leaf(folder) in known.values)
+        folders = tuple(folder for folder in values.folders if leaf_of(folder) in known.values)
         _add_paths(folders, values, sentence, (place, known.end), named)
         return
 
@@ -105,11 +105,11 @@ def take_short_noun(sentence: Sentence, values: Values, kinds: Names, named: Nam
     ):
         return
     begun = [kind for kind in values.kinds if kind.startswith(found["name"])]
-    folders = [folder for folder in values.folders if _leaf(folder).startswith(found["name"])]
-    if len({*begun, *map(_leaf, folders)}) == 1:
+    folders = [folder for folder in values.folders if leaf_of(folder).startswith(found["name"])]
+    if len({*begun, *map(leaf_of, folders)}) == 1:
         named.kinds += begun
         named.paths += () if begun else folders
-        named.read_as.append(f"{found['name']}: {(begun or [_leaf(folders[0])])[0]}")
+        named.read_as.append(f"{found['name']}: {(begun or [leaf_of(folders[0])])[0]}")
         sentence.take(*found.span("name"))
 
 
@@ -118,7 +118,7 @@ def take_described_folder(sentence: Sentence, values: Values, kinds: Names, name
     if named.paths:
         return
     said = Names([*values.tags, *(value for known in values.fields.values() for value in known)])
-    text, names = sentence.text, Names(unique([_leaf(folder) for folder in values.folders]))
+    text, names = sentence.text, Names(unique([leaf_of(folder) for folder in values.folders]))
     for place in filter(partial(_begins_name, text), range(len(text))):
         known = names.at(text, place)
         if known is None or kinds.at(text, place) or said.at(text, place) or compiled(_TOPIC_LEAD).search(text[:place]):
@@ -128,7 +128,7 @@ def take_described_folder(sentence: Sentence, values: Values, kinds: Names, name
         behind = compiled(_DESCRIBED).match(text, known.end)
         noun = behind and (kinds.at(text, behind.end()) or compiled(_HAN_NOUN).match(text, behind.end()))
         if inside or noun:
-            folders = tuple(folder for folder in values.folders if _leaf(folder) in known.values)
+            folders = tuple(folder for folder in values.folders if leaf_of(folder) in known.values)
             named.read_as.append(f"{text[place : known.end]}: {' / '.join(folders)}")
             _add_paths(folders, values, sentence, (place, inside.end() if inside else known.end), named)
             return
@@ -158,11 +158,11 @@ def take_noun_of_kind(sentence: Sentence, values: Values, kinds: Names, named: N
 
 def folder_names(folders: Iterable[str]) -> Names:
     """The last names of folders, by which their documents may be called."""
-    leaves = unique([_leaf(folder) for folder in folders])
+    leaves = unique([leaf_of(folder) for folder in folders])
     return Names(leaves, {leaf: (short,) for leaf, short in short_names(leaves).items()})
 
 
-def _leaf(folder: str) -> str:
+def leaf_of(folder: str) -> str:
     return folder.rstrip("/").rpartition("/")[2]
 
 

@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from orchestrator.planning.lists.field_values import FieldGroup, KnownFields, field_concepts
-from orchestrator.planning.lists.known_values import of_one_word
+from orchestrator.planning.lists.field_values import FieldGroup, KnownFields, field_concepts, of_one_word
 from orchestrator.planning.lists.markers import NamedValues
 from orchestrator.planning.lists.words import Nouns, Sentence, compiled, is_plural
 from shared.language.text import HAN, is_han

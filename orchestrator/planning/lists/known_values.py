@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from orchestrator.planning.lists.field_values import Meant, field_concepts
+from orchestrator.planning.lists.field_values import Meant, field_concepts, of_one_word
 from orchestrator.planning.lists.fields import FieldTaker
 from orchestrator.planning.lists.markers import is_negated, listed_values, negation_start
 from orchestrator.planning.lists.ties import OWNED, WORD_BEGINS, Surroundings, Tie
@@ -16,8 +16,6 @@ _WORD = re.compile(r"[a-z][a-z'\-]*")
 _SAID_END = r"\s*(?:$|[?.!,;。，；、\x1f\ue001]|<behind_said>|<negation_end>)"
 _FROM = r"<field_from>\s*(?:<article_words>\s+)?$"
 _JOINED = rf"{GAP} *(?:,|<both>|<either>|<but_also>|<value_joint!>) *$"
-#: A verb and the name of a field are of one word from so many letters on.
-_SAME_STEM = 4
 #: Fields whose words say only who has a document: any other person of it may be meant.
 _ANYBODYS = ("owner", "assignee")
 
@@ -166,10 +164,3 @@ class KnownValues:
         patterns = (re.compile(rf"(?<!\w){re.escape(each)}(?!\w)", re.IGNORECASE) for each in spelt)
         found = (place for pattern in patterns for place in pattern.finditer(asked))
         return any(place[0][:1].isupper() and place.start() > 0 for place in found) or self._are_people(spelt)
-
-
-def of_one_word(word: str, name: str) -> bool:
-    """True for a verb that a field's name is made of: project and "projectionist", 采 and 采集人."""
-    if is_han(word):
-        return any(char in name for char in word)
-    return len(word) >= _SAME_STEM and any(each.startswith(word[:_SAME_STEM]) for each in value_key(name).split())

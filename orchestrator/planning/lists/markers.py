@@ -12,7 +12,7 @@ from orchestrator.planning.lists.words import GAP, Names, Sentence, compiled, co
 from shared.language import derived, languages, reader_sentence
 from shared.language.text import is_han
 from shared.models import Filters
-from shared.models.enumeration import AmountOrder, Condition, FieldFilter, Grouping, ListOrder
+from shared.models.enumeration import AmountOrder, Choice, Condition, FieldFilter, Grouping, ListOrder
 
 _HASH = re.compile(r"(?<![\w&])#(?P<name>[\w\-./]{1,60})")
 #: Unknown tags for which a known one is sought that looks like them: it costs a look at all that are known.
@@ -43,7 +43,7 @@ class NamedValues:
 
     `left`: words that say more than any filter. `assumed`: what may be meant otherwise, for a warning; `read_as`: how
     fields were read that may mean another; `unknown`: fields with a value that no document has, and those that look
-    like it.
+    like it; `taken`: the condition that stood at a gap of the sentence, by the number of its taking out.
     """
 
     question: str = ""
@@ -67,6 +67,9 @@ class NamedValues:
     limit: int = 0
     by: AmountOrder | None = None
     per: Grouping | None = None
+    choices: list[Choice] = field(default_factory=list)
+    only_tags: str = ""
+    taken: dict[int, FieldFilter | tuple[str, ...]] = field(default_factory=dict)
     columns: tuple[str, ...] = ()
     left: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
@@ -102,22 +105,6 @@ def take_dates(sentence: Sentence, spans: Sequence[DateSpan], named: NamedValues
     before = min((span.last for span in days if span.last), default=None)
     named.dates = Filters(after=after, before=before) if not (after and before and after > before) else Filters()
     return len(days) == len(wanted) and not (after and before and after > before)
-
-
-def repeat_exceptions(sentence: Sentence) -> None:
-    """Say "except" once more before each thing that is left out: "except those tagged sev3 or from 2025"."""
-    if found := compiled("<except>").search(sentence.text):
-        for language in languages():
-            phrases = language.lists.phrases
-            if pattern := "|".join(phrases.get("and_except", ())):
-                end = _clause_end(sentence.text, found.end())
-                scope = re.sub(pattern, phrases["instead"][0], sentence.text[found.end() : end])
-                sentence.text = sentence.text[: found.end()] + scope + sentence.text[end:]
-
-
-def _clause_end(text: str, start: int) -> int:
-    found = compiled("[.;?!](?: |$)|<negation_end>").search(text, start)
-    return found.end() if found else len(text)
 
 
 def take_lacking(sentence: Sentence, named: NamedValues) -> None:
@@ -220,6 +207,8 @@ def _keep_tags(  # noqa: PLR0913
     first = named.tags.pop() if joint and named.tags and not negated else ()
     _add_tags([*first, *values], known, named, either=either or bool(first), negated=negated)
     sentence.take(joint.start("joint") if first and joint else begun, place[1])
+    if not negated and (either or len(values) == 1):
+        named.taken[sentence.takes] = named.tags[-1]
 
 
 def _take_tags_before(sentence: Sentence, known: KnownTags, named: NamedValues) -> None:
@@ -235,6 +224,8 @@ def _take_tags_before(sentence: Sentence, known: KnownTags, named: NamedValues) 
             either = either or compiled("<any_of>").search(mark[0] + found[0]) is not None
             _add_tags(values, known, named, either=either, negated=negated)
             sentence.take(negation_start(sentence, mark.start()), found.end())
+            if not negated and (either or len(values) == 1):
+                named.taken[sentence.takes] = named.tags[-1]
             place = 0
             continue
         if one := _known_end(head, known.names):

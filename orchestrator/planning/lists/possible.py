@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from orchestrator.planning.lists.field_values import of_one_word
 from orchestrator.planning.lists.folders import folder_names
-from orchestrator.planning.lists.known_values import of_one_word
 from orchestrator.planning.lists.words import FIELD_NOUN, Names, Sentence, compiled, is_plural, kind_names
 from shared.language.routing import prepared
 from shared.language.text import HAN, is_han, plain, terms
@@ -52,8 +52,11 @@ def names_list(question: str, values: Values, scan: Scan, *, whole: bool = False
         return False
     heads = _Heads(values)
     someone = compiled("<head_who>").search(text) is not None
-    if someone or (scan.per and not scan.unread):  # "how many tickets per team", "who owns ..."
-        return bool(scan.per) and not scan.unread and (not someone or heads.anywhere(text))
+    if someone:
+        asked_for = scan.per or compiled("<head_who_are>").search(text)
+        return bool(asked_for) and not scan.unread and (heads.anywhere(text) or heads.is_value(text))
+    if scan.per and not scan.unread:  # "how many tickets per team", "which suppliers are there"
+        return True
     return _names_documents(text, scan, heads)
 
 
@@ -102,7 +105,7 @@ def _says_more(scan: Scan) -> bool:
     """True when a tag, a field, a time, a folder, words or code were understood."""
     found = (scan.found.paths, scan.found.after, scan.found.before, scan.dates, scan.tags, scan.facets, scan.fields)
     without = (scan.without_tags, scan.without_paths, scan.without_dates, scan.lacking)
-    return any((*found, *without, scan.order, scan.conditions, scan.code, scan.columns))
+    return any((*found, *without, scan.choices, scan.order, scan.conditions, scan.code, scan.columns))
 
 
 class _Heads:

@@ -6,14 +6,17 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date
 
+from orchestrator.planning.lists.choices import take_choices, take_least
 from orchestrator.planning.lists.columns import take_columns
 from orchestrator.planning.lists.comparisons import take_comparisons, take_field_days
 from orchestrator.planning.lists.content import ContentReader
 from orchestrator.planning.lists.dates import DateSpan, spans, unread_time, with_assumed_years, with_years
 from orchestrator.planning.lists.definitions import asks_bases_of_functions, take_definitions
+from orchestrator.planning.lists.exceptions import repeat_exceptions
 from orchestrator.planning.lists.field_told import field_doubts, without_field
 from orchestrator.planning.lists.field_values import KnownFields, field_names
 from orchestrator.planning.lists.fields import FieldTaker
+from orchestrator.planning.lists.flags import take_flags
 from orchestrator.planning.lists.folders import (
     folder_names,
     take_described_folder,
@@ -23,11 +26,11 @@ from orchestrator.planning.lists.folders import (
     take_short_noun,
 )
 from orchestrator.planning.lists.groups import take_groups
+from orchestrator.planning.lists.kinds import folder_of_kind, joins_kinds, misspelt, say_in_year, without_kind
 from orchestrator.planning.lists.known_values import KnownValues
 from orchestrator.planning.lists.markers import (
     KnownTags,
     NamedValues,
-    repeat_exceptions,
     take_dates,
     take_facets,
     take_kinds,
@@ -47,7 +50,6 @@ from orchestrator.planning.lists.words import (
     Sentence,
     compiled,
     kind_names,
-    listed,
     unique,
 )
 from shared.language import reader_sentence
@@ -61,10 +63,7 @@ from shared.models.enumeration import MAX_COLUMNS, FieldFilter, Scan, Values
 MAX_CONDITIONS = 12
 #: "or" between two things that were taken out and are no values of the same: no filter can say it.
 _EITHER_OF_TWO = rf"{GAP} *[,、]? *(?:<either>) *(?:(?:<field_lead>|<field_said>|<article_words>) *)*{GAP}"
-_BARE_YEAR = re.compile(r" (?:19|20)\d\d(?= *[?.!]*$)")
-#: Between two kinds of which the second one has a condition before it.
-_BETWEEN_KINDS = rf" *(?:<both>|<either>) *{GAP}(?: *{GAP})* *"
-_LONGEST_KIND, _MOST_EXCLUSIVE = 40, 4
+_MOST_EXCLUSIVE = 4
 _NOTHING = (
     "It was not understood which documents are to be listed: say a tag, a kind, a folder, a time or words in them."
 )
@@ -95,7 +94,7 @@ def read_question(question: str, filters: Filters, values: Values, today: date) 
     sentence = Sentence(question)
     named = NamedValues(question=question)
     _take_exclusive(sentence, named)
-    _say_in_year(sentence, kind_names(values.kinds))
+    say_in_year(sentence, kind_names(values.kinds))
     known = KnownFields(values)
     take_columns(sentence, field_names(values), named)
     code = take_definitions(sentence, question, values)
@@ -110,15 +109,19 @@ def read_question(question: str, filters: Filters, values: Values, today: date) 
         take_lacking(sentence, named)
     counting = _is_counting(sentence) if code else _take_order(sentence, known, nouns, named)
     _take_values(sentence, named, values, nouns, None if code else known)
-    if compiled(_EITHER_OF_TWO).search(sentence.text) or _joins_kinds(sentence.text, kinds):
+    take_choices(sentence, named)
+    if compiled(_EITHER_OF_TWO).search(sentence.text) or joins_kinds(sentence.text, kinds):
         return Reading(warnings=(told("list_either", (question.strip(),), question),))
     content = ContentReader(sentence, kinds, tags, named)
+    if named.only_tags and not named.tags:
+        named.left.append(named.only_tags)
+        named.only_tags = ""
     unread = unique([*named.left, *named_runs(content.unread, sentence, question)])
     joined = _joined(named.fields, known)
     named.fields = [one.model_copy(update={"names": known.spelt(one.names)}) for one in joined]
     read = {"counting": counting, "index_version": values.index_version, "unread": unread}
     scan = _scan(filters, named, content).model_copy(update=read)
-    meant = None if code or content.names_documents else _misspelt(unread, kinds)
+    meant = None if code or content.names_documents else misspelt(unread, kinds)
     if meant and (corrected := re.sub(rf"\b{re.escape(meant[0])}\b", meant[1], question)) != question:
         spelt = read_question(corrected, filters, values, today)
         return spelt.model_copy(update={"warnings": (told("list_misspelt", meant, question), *spelt.warnings)})
@@ -143,6 +146,9 @@ def read_closely(
     """
     values = ask(filters)
     reading = read_question(question, filters, values, today)
+    if (folder := folder_of_kind(reading.scan, values)) and not filters.paths:
+        values = without_kind(values, ask(filters.model_copy(update={"paths": (folder,)})), folder)
+        reading = read_question(question, filters, values, today)
     scan = reading.scan
     if scan is None or scan.code or not values.fields or not (scan.found.kinds or scan.found.paths):
         return reading, values
@@ -161,7 +167,7 @@ def _take_times(sentence: Sentence, named: NamedValues, question: str, known: Kn
     said = with_years(sentence.text, today)
     sentence.text = with_assumed_years(said, today)
     assumed = said != sentence.text
-    repeat_exceptions(sentence)
+    repeat_exceptions(sentence, known.anywhere)
     take_field_days(sentence, known, named, today)
     days = spans(sentence.text, today)
     if stray := unread_time(sentence.text, days or ()):
@@ -196,13 +202,16 @@ def _take_values(
     """Take out what the sentence says of folders, tags, facets, kinds and fields."""
     take_paths(sentence, values, named)
     said = Names(value for known in values.fields.values() for value in known)
-    take_tags(sentence, KnownTags(nouns.tags, truncated="tags" in values.truncated), named, said)
+    tags = KnownTags(nouns.tags, truncated="tags" in values.truncated)
+    take_least(sentence, tags, named)
+    take_tags(sentence, tags, named, said)
     take_facets(sentence, named)
     take_kinds(sentence, nouns.kinds, named)
     if known:
         taker = FieldTaker(sentence, known, nouns, named)
         taker.take_phrases()
         taker.take_names()
+        take_flags(taker)
         KnownValues(taker).take()
         take_described_folder(sentence, values, nouns.kinds, named)
         take_noun_of_kind(sentence, values, nouns.kinds, named)
@@ -238,17 +247,11 @@ def _also_fields(content: ContentReader, values: Values) -> list[str]:
     return [word for one in content.conditions if not one.exact for word in one.words if said.of(word)]
 
 
-def _say_in_year(sentence: Sentence, kinds: Names) -> None:
-    """Say "in" before a year that stands directly behind a kind at the end: "audits 2025"."""
-    if found := _BARE_YEAR.search(sentence.text):
-        head = sentence.text[: found.start()]
-        words = [place.start() for place in re.finditer(r"(?<!\S)\S", head)]
-        if any((kind := kinds.at(head, place)) and kind.end == len(head) for place in words):
-            sentence.text = f"{head} {listed('in_time')[0]}{found[0]}"
-
-
 def _take_exclusive(sentence: Sentence, named: NamedValues) -> None:
     """Name "only" beside what a filter says: the filter lets in what has more, too."""
+    if found := compiled("<exclusive_tags>").search(sentence.text):
+        named.only_tags = found[0].strip()
+        sentence.text = f"{sentence.text[: found.start()]} {sentence.text[found.end() :]}"
     for _ in range(_MOST_EXCLUSIVE):
         found = compiled("<exclusive>").search(sentence.text)
         if found is None:
@@ -257,26 +260,10 @@ def _take_exclusive(sentence: Sentence, named: NamedValues) -> None:
         sentence.text = f"{sentence.text[: found.start()]}{sentence.text[found.end() :]}"
 
 
-def _joins_kinds(text: str, kinds: Names) -> bool:
-    """True for "open bugs and failed inspections": each kind has a condition of its own."""
-    for joint in compiled(_BETWEEN_KINDS).finditer(text):
-        ends = range(max(0, joint.start() - _LONGEST_KIND), joint.start())
-        before = any((known := kinds.at(text, at)) and known.end == joint.start() for at in ends)
-        if before and kinds.at(text, joint.end()):
-            return True
-    return False
-
-
 def _stray_times(scan: Scan) -> list[str]:
     """Words of time that were not read beside a time that was: they make it another one."""
     dated = scan.found.after or scan.found.before or scan.dates
     return [run for run in scan.unread if compiled("<time_word>").search(plain(run))] if dated else []
-
-
-def _misspelt(unread: Sequence[str], kinds: Names) -> tuple[str, str] | None:
-    """A word that was not understood, and the kind that it looks like."""
-    words = (word for run in unread for word in run.split())
-    return next(((word, kind) for word in words if (kind := kinds.misspelt(word))), None)
 
 
 def _why_not(scan: Scan, content: ContentReader, question: str) -> str:
@@ -361,6 +348,8 @@ def _scan(filters: Filters, named: NamedValues, content: ContentReader) -> Scan:
         by=named.by,
         per=named.per,
         fields=unique(named.fields),
+        choices=unique(named.choices),
+        only_tags=bool(named.only_tags),
         facets=unique(named.facets),
         conditions=tuple(dict.fromkeys((*named.conditions, *content.conditions))),
         columns=_columns(named),

@@ -166,7 +166,7 @@ class Surroundings:
     def _han_begin(self, start: int) -> int:
         place = start
         while place > max(0, start - _LOOK_HAN) and is_han(self.text[place - 1]) and not self.closed(place):
-            if compiled("(?:<tie_edge>|<head_asked>)$").search(self.text, max(0, place - _MOST_HAN), place):
+            if compiled("(?:<tie_edge>|<head_asked>|<either>)$").search(self.text, max(0, place - _MOST_HAN), place):
                 break
             place -= 1
         return place

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from orchestrator.planning.lists.definitions import told_conditions
 from orchestrator.planning.lists.field_told import field_part
 from shared.models import Filters
-from shared.models.enumeration import Condition, Scan
+from shared.models.enumeration import Choice, Condition, Scan
 
 
 def understood(scan: Scan) -> str:
@@ -29,6 +29,8 @@ def parts_of(scan: Scan) -> Iterator[str]:
     for group in scan.tags:
         yield f"tag = {' or '.join(group)}"
     yield from map(field_part, scan.fields)
+    yield from map(_choice, scan.choices)
+    yield from ["no other tag"] if scan.only_tags else []
     if scan.facets:
         yield f"facet = {' or '.join(scan.facets)}"
     for name, values in (("tag", scan.without_tags), ("kind", scan.without_kinds), ("path", scan.without_paths)):
@@ -64,6 +66,12 @@ def dated(span: Filters) -> str:
     if span.after and span.before:
         return f"dated {span.after} to {span.before}"
     return f"dated {span.after} or later" if span.after else f"dated {span.before} or earlier"
+
+
+def _choice(choice: Choice) -> str:
+    """Conditions of which some are enough, as people read them."""
+    parts = [*map(field_part, choice.fields), *(f"tag = {tag}" for tag in choice.tags)]
+    return " or ".join(parts) if choice.least == 1 else f"at least {choice.least} of ({', '.join(parts)})"
 
 
 def _condition(condition: Condition) -> str:

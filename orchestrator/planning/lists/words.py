@@ -89,6 +89,8 @@ class Sentence:
 
     def __init__(self, question: str) -> None:
         self.quoted: list[str] = []
+        self._taken: list[int] = []
+        self.takes = 0
         bare = "".join(c if c.isprintable() and not "\ue000" <= c <= "\uf8ff" else " " for c in question[:MAX_CHARS])
         # Bounded again: folded, one character may be eighteen.
         self.text = " ".join(plain(_QUOTED.sub(self._hold, bare))[:MAX_CHARS].split())
@@ -109,8 +111,15 @@ class Sentence:
         return (self.quoted[ord(found[1]) - _FIRST_HELD], found.end()) if found else None
 
     def take(self, start: int, end: int) -> None:
-        """Take a part out."""
+        """Take a part out. Each time has a number, `takes`."""
+        self.takes += 1
+        place, gone = self.text[:start].count(GAP), self.text[start:end].count(GAP)
+        self._taken[place : place + gone] = [self.takes]
         self.text = f"{self.text[:start]} {GAP} {self.text[end:]}"
+
+    def taken_at(self, place: int) -> int:
+        """Which number of taking out left the gap that is the `place`-th from the left."""
+        return self._taken[place] if place < len(self._taken) else 0
 
     def restored(self, text: str) -> str:
         """`text` with its quoted parts back in it."""

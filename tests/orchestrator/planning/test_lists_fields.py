@@ -31,6 +31,11 @@ VALUES = Values(
         "root cause": {"DNS": 3, "disk full": 2},
         "auditor": {"Ada": 3, "Bo": 2},
         "授课人": {"何川": 3, "李四": 2},
+        "purchased": {"2023-05-02": 1, "14 Mar 2024": 1, "2025/07/01": 1},
+        "expire": {"2026-12-31": 2, "June 30, 2027": 1},
+        "automatic renewal": {"yes": 3, "no": 4},
+        "考核方式": {"笔试": 8, "实操": 4},
+        "供应商": {"瑞和贸易": 3, "康泽": 2},
         "记录人": {"周洁": 3, "李四": 2},
         "处理结果": {"已完成": 4, "未通过": 2},
         "房间": {"B201": 4},
@@ -96,6 +101,7 @@ def read(question: str, values: Values = VALUES) -> Reading:
         ("何川上哪些项目？", "kind = project, 授课人 = 何川"),
         ("除了何川讲授的以外的项目", "kind = project, not 授课人 = 何川"),
         ("周洁记录的项目", "kind = project, 记录人 = 周洁"),
+        ("没有考核的项目", "kind = project, no 考核方式"),
     ],
 )
 def test_given_a_field_that_exists_when_asked_for_then_it_is_a_filter_and_nothing_is_in_doubt(
@@ -104,6 +110,24 @@ def test_given_a_field_that_exists_when_asked_for_then_it_is_a_filter_and_nothin
     reading = read(question)
     assert reading.scan is not None, reading.warnings
     assert (reading.scan.understood, reading.scan.unread, reading.warnings) == (understood, (), ())
+
+
+@pytest.mark.parametrize(
+    ("question", "understood"),
+    [
+        ("projects bought in 2023 or 2024", "kind = project, purchased = 2023-05-02 or 14 Mar 2024"),
+        ("projects that run out in 2027", "kind = project, expire = June 30, 2027"),
+        ("projects that are renewed automatically", "kind = project, automatic renewal = yes"),
+        ("projects not renewed automatically", "kind = project, not automatic renewal = yes"),
+        ("除了瑞和贸易以外的项目", "kind = project, not 供应商 = 瑞和贸易"),
+    ],
+)
+def test_given_other_words_for_a_field_when_asked_for_then_it_is_a_filter_and_that_is_told(
+    question: str, understood: str
+) -> None:
+    reading = read(question)
+    assert reading.scan is not None
+    assert (reading.scan.understood, reading.scan.unread, len(reading.warnings)) == (understood, (), 1)
 
 
 @pytest.mark.parametrize(

@@ -118,6 +118,13 @@ def test_given_several_values_when_read_then_each_is_one_and_names_with_and_in_t
     ]  # fmt: skip
 
 
+def test_given_a_day_with_commas_or_slashes_when_read_then_it_is_one_value() -> None:
+    text = "Signed: July 21, 2026\nExpires: 2027/01/31\nSeen: 2026-01-02, 2026-03-04\n"
+    assert fields(text) == [
+        ("Signed", "July 21, 2026"), ("Expires", "2027/01/31"), ("Seen", "2026-01-02"), ("Seen", "2026-03-04"),
+    ]  # fmt: skip
+
+
 def test_given_a_note_behind_a_value_when_read_then_the_value_is_there_without_it_too() -> None:
     text = "Priority: high (customer waits)\nStatus: open - since May\n优先级：高（客户在等）\n"
     assert fields(text) == [

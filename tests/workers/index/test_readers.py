@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from shared.language.written_days import parse_date
 from shared.models import DocumentOutcome, DocumentStatus, RawDocument
 from shared.models.ingest import CODE_SUFFIXES
 from workers.index.documents import Document, Markup, document_id
-from workers.index.metadata import parse_date, read_metadata
+from workers.index.metadata import read_metadata
 from workers.index.readers import READERS, read_documents
 
 LIMIT = 10_000_000
@@ -70,6 +71,22 @@ def test_given_a_wrong_date_when_read_then_the_document_is_kept_and_says_so() ->
     assert (document.date, document.tags, document.kind) == (None, (), "")
     assert [note.partition(":")[0] for note in document.notes] == ["date", "tags", "kind"]
     assert "'31.02.2026' left out: write it as YYYY-MM-DD" in document.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("# SJ-5\n\n- 日期：2026.08.20\n- **原因**：漏电\n\n## 经过", ("2026-08-20", ())),
+        ("# WO-7\n\nDate: July 21, 2026\nTags: rush, pump\n\nIt was done.", ("2026-07-21", ("rush", "pump"))),
+        ("---\ndate: 2026-01-02\n---\n# WO-8\n\nDate: 2025-07-21\n", ("2026-01-02", ())),
+        ("# WO-9\n\nIt was done.\n\n## Later\n\nIt went on.\n\nDate: 2025-07-21\n", (None, ())),
+    ],
+)
+def test_given_lines_at_the_head_when_read_then_they_say_day_and_tags_where_the_front_matter_does_not(
+    text: str, expected: tuple[str | None, tuple[str, ...]]
+) -> None:
+    document = read(text)
+    assert (document.date, document.tags) == expected
 
 
 def test_given_a_kind_of_several_words_when_read_then_it_is_one_kind() -> None:

@@ -15,7 +15,8 @@ from shared.plugins import suffixes_of_readers
 from workers.formats.parsed import NO_TEXT, FormatError, Parsed
 from workers.formats.process import PLUGIN, ParserPool
 from workers.index.documents import Document, Markup
-from workers.index.fields import fields_of
+from workers.index.fields import fields_of, said_at_head
+from workers.index.metadata import Metadata, with_head
 from workers.index.readers.base import UnreadableError, failed
 
 #: A page without text up to this size is a part of one, such as a template: it has nothing to find.
@@ -56,7 +57,7 @@ def _format_of(suffix: str) -> str:
 
 def _document(raw: RawDocument, parsed: Parsed, part: str) -> Document:
     """`part`: what is added to identity and path of the file for one of its documents."""
-    day, notes = _dated(parsed)
+    (day, notes), head = _dated(parsed), with_head(Metadata(), said_at_head(parsed.text))
     return Document.of(
         raw,
         f"{raw.identity}{part}" if part else "",
@@ -64,7 +65,8 @@ def _document(raw: RawDocument, parsed: Parsed, part: str) -> Document:
         title=" ".join(parsed.title.split())[:300] or PurePath(raw.path).stem,
         text=parsed.text,
         markup=Markup.TEXT if parsed.plain else Markup.MARKDOWN,
-        date=day,
+        date=day or head.date,
+        tags=head.tags,
         fields=fields_of(_fields(parsed), parsed.text),
         places=parsed.places,
         boxes=parsed.boxes,

@@ -14,8 +14,8 @@ import yaml
 from shared.models import RawDocument
 from workers.index.blocks import first_title
 from workers.index.documents import Document, Markup
-from workers.index.fields import fields_of
-from workers.index.metadata import other_fields, read_metadata
+from workers.index.fields import fields_of, said_at_head
+from workers.index.metadata import other_fields, read_metadata, with_head
 from workers.index.readers.base import UnreadableError, decode
 
 _MAX_CHARS, _MAX_NODES, _MAX_DEPTH = 65_536, 5_000, 10
@@ -30,7 +30,7 @@ def read_markdown(raw: RawDocument) -> Iterator[Document]:
     fields, body = split_front_matter(decode(raw.content))
     if not body.strip():
         raise UnreadableError("is empty")
-    meta = read_metadata(fields)
+    meta = with_head(read_metadata(fields), said_at_head(body))
     title = meta.title or first_title(body) or PurePath(raw.path).stem
     given = {**dict(meta), "title": title, "fields": fields_of(other_fields(fields), body)}
     yield Document.of(raw, text=body, markup=Markup.MARKDOWN, **given)

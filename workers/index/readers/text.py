@@ -9,7 +9,8 @@ from shared.language.document_fields import LOOKED_FOR
 from shared.models import RawDocument
 from workers.index.code.names import path_parts
 from workers.index.documents import Document, Markup
-from workers.index.fields import fields_of
+from workers.index.fields import fields_of, said_at_head
+from workers.index.metadata import Metadata, with_head
 from workers.index.readers.base import UnreadableError, decode
 from workers.index.rst import first_heading
 
@@ -22,7 +23,8 @@ def read_text(raw: RawDocument) -> Iterator[Document]:
     text = decode(raw.content)
     if not text.strip():
         raise UnreadableError("is empty")
-    yield Document.of(raw, title=PurePath(raw.path).stem, text=text, markup=Markup.TEXT, fields=fields_of({}, text))
+    meta = with_head(Metadata(title=PurePath(raw.path).stem), said_at_head(text))
+    yield Document.of(raw, text=text, markup=Markup.TEXT, **{**dict(meta), "fields": fields_of({}, text)})
 
 
 def read_rst(raw: RawDocument) -> Iterator[Document]:
