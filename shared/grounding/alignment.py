@@ -49,6 +49,7 @@ class Alignment:
 
     `matched`: the claim's tokens that stand there, in order. `start`, `end`: that part, in tokens of the passage.
     `anchored`: the places of the claim's tokens that stand there among so many neighbours that they belong together.
+    `phrase`: where the longest piece of them begins in the passage, if it is too long for chance.
     """
 
     claim: TokenText
@@ -58,6 +59,7 @@ class Alignment:
     end: int
     deviations: tuple[Deviation, ...]
     anchored: frozenset[int] = frozenset()
+    phrase: int | None = None
 
     @property
     def share(self) -> float:
@@ -79,6 +81,8 @@ class Alignment:
                 break
             chosen.append(best)
             wanted -= standing[best]
+        if self.phrase is not None and (clause := self.passage.clause_of[self.phrase]) not in chosen:
+            chosen.append(clause)
         return tuple(chosen)
 
     def clause(self, number: int) -> str:
@@ -106,9 +110,11 @@ def align(claim: TokenText, passage: TokenText) -> Alignment:
     blocks = _together(
         [_Block(a, b + first, size) for a, b, size in window.get_matching_blocks() if size], passage.sentence_numbers
     )
+    piece = max(blocks, key=lambda block: block.size)
     return Alignment(
         claim,
         passage,
+        phrase=piece.source if piece.size >= _PHRASE else None,
         matched=sum(block.size for block in blocks),
         start=blocks[0].source,
         end=blocks[-1].source + blocks[-1].size,

@@ -11,12 +11,15 @@ from collections.abc import Callable, Iterator, Sequence
 
 from shared.grounding.alignment import NEAR, Alignment, Deviation
 from shared.grounding.frames import replaced
-from shared.grounding.modality import denied_word, hedged, quantified, withdrawn
+from shared.grounding.modality import denied_twice, denied_word, hedged, quantified, withdrawn
 from shared.grounding.names import names
-from shared.grounding.numbers import moved_numbers, numbers
-from shared.grounding.opposites import opposed_table
+from shared.grounding.numbers import moved_numbers, numbers, older_value, other_measure
+from shared.grounding.numerals import number_joints
+from shared.grounding.opposites import either, opposed_table
 from shared.grounding.order import opposite_beside, reversed_order
+from shared.grounding.relations import changed_sides, same_sides
 from shared.grounding.roles import roles, weighs
+from shared.grounding.segments import other_part
 from shared.grounding.texts import CLAUSE_MARKS, Token, TokenKind, TokenText, cjk_pairs, stem_of
 from shared.language import alternatives, derived
 
@@ -37,17 +40,24 @@ _SAME_CLAUSE = 0.6
 #: So many words in a row of which the passage has none are a statement of their own; at the end of a clause, one less.
 _INVENTED, _INVENTED_PAIRS = 3, 4
 #: Characters of a name or word that takes the place of another one.
-_NAME = 4
+_NAME, _LONG_NAME = 4, 7
 #: From this share of a claim's words of weight on, a sentence speaks of the same matter.
 _SAME_MATTER = 0.65
 
 
 def negation(found: Alignment) -> str | None:
-    """Claim and passage deny the same."""
+    """Claim and passage deny the same; what is denied twice is said."""
+    if denied_twice(found) or _by_opposite(found):
+        return None
     if reason := _denied(found):
         return reason
     if found.share < NEAR:
         return _polarity(found)
+    return None if _same_denied(found) else _denied_between(found)
+
+
+def _denied_between(found: Alignment) -> str | None:
+    """Between the words that both have, one denies and the other does not."""
     for deviation in found.deviations:
         said, source = found.said(deviation), found.source(deviation)
         denied, denies = any(token.denies for token in said), any(token.denies for token in source)
@@ -60,6 +70,8 @@ def negation(found: Alignment) -> str | None:
 
 def opposed(found: Alignment) -> str | None:
     """No word of the claim stands where the passage has its opposite, another order, direction or quantity."""
+    if same_sides(found) or _by_opposite(found):
+        return None
     for ours, theirs in _compared(found):
         for group, cells in ours.items():
             others = theirs.get(group, {})
@@ -81,10 +93,12 @@ def _compared(found: Alignment) -> Iterator[tuple[Cells, Cells]]:
 
 def changed(found: Alignment) -> str | None:
     """Between the passage's own words, no other word of weight takes a place."""
+    if same_sides(found) or _by_opposite(found):
+        return None
     for deviation in _near(found):
         said = [token for token in found.said(deviation) if weighs(token)]
         source = [token for token in found.source(deviation) if weighs(token)]
-        if found.share < REPEATS and not source:
+        if found.share < REPEATS and not source and not _adds(found, deviation):
             continue
         if _is_other_name(found, deviation, said, source):
             return f"“{found.claim.slice(*deviation.said)}” stands where the passage has another word"
@@ -96,6 +110,12 @@ def changed(found: Alignment) -> str | None:
                 continue
             return f"“{found.claim.text[token.start : token.end]}” is not in the passage"
     return None
+
+
+def _adds(found: Alignment, deviation: Deviation) -> bool:
+    """Whether the claim adds something to a list: "lorries and buses"."""
+    words = found.said(deviation)
+    return bool(words) and deviation.said[0] > 0 and words[0].key in number_joints()
 
 
 def _is_unit(token: Token, text: TokenText) -> bool:
@@ -111,7 +131,8 @@ def _is_other_name(found: Alignment, deviation: Deviation, said: Sequence[Token]
     if len(said) == len(found.said(deviation)) == 1:
         return found.share >= REPEATS and len(source) == len(found.source(deviation)) == 1
     same = {token.key for token in said} & {token.key for token in source}
-    return not same and len(said) <= _NAME and len(source) <= _NAME and min(len(said), len(source)) > 1
+    few = 2 * len(same) < len(said)
+    return few and len(said) <= _NAME and len(source) <= _LONG_NAME and min(len(said), len(source)) > 1
 
 
 def _is_other_word(tokens: Sequence[Token], found: Alignment) -> bool:
@@ -136,6 +157,9 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("number", numbers),
     ("name", names),
     ("number", moved_numbers),
+    ("number", other_part),
+    ("number", older_value),
+    ("number", other_measure),
     ("withdrawn", withdrawn),
     ("negation", negation),
     ("negation", denied_word),
@@ -143,6 +167,7 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("opposed", opposite_beside),
     ("roles", roles),
     ("roles", reversed_order),
+    ("roles", changed_sides),
     ("hedged", hedged),
     ("quantity", quantified),
     ("changed", changed),
@@ -176,6 +201,39 @@ def _reaches_on(found: Alignment, deviation: Deviation) -> bool:
     return not CLAUSE_MARKS.search(between) and not _contrast().search(between)
 
 
+def _by_opposite(found: Alignment) -> bool:
+    """Whether one denies a word of which the other says the opposite: "not open" and "closed"."""
+    evidence = [place for number in found.evidence for place in range(*found.passage.clauses[number])]
+    sides = ((found.claim, range(len(found.claim.tokens))), (found.passage, evidence))
+    for (text, places), (other, others) in (sides, sides[::-1]):
+        denied = {text.units[place] for place in places if text.units[place] and _is_denied(text, place)}
+        said = [other.units[place] for place in others if other.units[place] and not _is_denied(other, place)]
+        own = {text.units[place] for place in places}
+        if any(either(one, two) for one in denied.difference(said) for two in said if two not in own):
+            return True
+    return False
+
+
+def _same_denied(found: Alignment) -> bool:
+    """Whether both deny once, and the same word."""
+    numbers = found.passage.sentence_numbers
+    own = {numbers[found.passage.clauses[number][0]] for number in found.evidence[:1]}
+    evidence = [place for place, number in enumerate(numbers) if number in own]
+    ours = [place for place in range(len(found.claim.tokens)) if found.claim.tokens[place].denies]
+    theirs = [place for place in evidence if found.passage.tokens[place].denies]
+    spans = [places[-1] - places[0] + 1 - len(places) if places else 1 for places in (ours, theirs)]
+    if any(spans) or len(ours) > len(theirs) + 1:
+        return False
+    said = {found.claim.units[place] for place in range(len(found.claim.tokens)) if _is_denied(found.claim, place)}
+    return any(
+        found.passage.units[n] in said for n in evidence if found.passage.units[n] and _is_denied(found.passage, n)
+    )
+
+
+def _is_denied(text: TokenText, place: int) -> bool:
+    return any(token.denies for token in text.tokens[max(0, place - _CONTEXT - 1) : place])
+
+
 def _denied(found: Alignment) -> str | None:
     """No clause that says little else than the claim denies it, where the claim denies nothing."""
     if any(token.denies for token in found.claim.tokens):
@@ -203,7 +261,11 @@ def _polarity(found: Alignment) -> str | None:
     own = [found.passage.clauses[number] for number in found.evidence]
     saying = [token for first, last in own for token in found.passage.tokens[first:last]]
     denies = [token for token in saying if token.denies]
-    if denied and not any(token.denies for token in sentence):
+    units = {unit for unit in found.claim.units if unit}
+    first, last = found.passage.clauses[found.evidence[0]] if found.evidence else (0, 0)
+    same = len(units & set(found.passage.units[first:last])) >= _SAME_MATTER * len(units)
+    within = found.passage.tokens[first:last] if same else sentence
+    if denied and not any(token.denies for token in within):
         return "the passage does not deny it"
     if denies and not denied:
         return f"the passage denies it (“{found.passage.text[denies[0].start : denies[0].end]}”)"

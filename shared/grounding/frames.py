@@ -12,6 +12,9 @@ from itertools import islice
 from typing import NamedTuple
 
 from shared.grounding.alignment import Alignment
+from shared.grounding.relations import same_sides
+from shared.grounding.segments import belongs
+from shared.grounding.subjects import other_voice
 from shared.grounding.texts import CLAUSE_MARKS, Token, TokenKind, TokenText, stem_of
 from shared.language import derived, languages
 
@@ -42,15 +45,23 @@ class _Run(NamedTuple):
 
 def replaced(found: Alignment) -> str | None:
     """Between the words that stand around a place of the claim, the passage has the same."""
-    if not found.deviations:
+    if not found.deviations or same_sides(found):
         return None
     claim, passage = found.claim, found.passage
     for said in _runs(claim):
         others = [run for run in islice(_framed(claim, said, passage), _PLACES) if _is_like(claim, said, passage, run)]
-        if others and not any(_is_same(claim, said, passage, other) for other in others):
+        if not others or any(_is_same(claim, said, passage, other) for other in others):
+            continue
+        voices = claim.tokens[said.start].name and other_voice(claim.low, _sentence(passage, others[0].start))
+        if not voices and not belongs(found, said.start):
             words = claim.text[claim.tokens[said.start].start : claim.tokens[said.end - 1].end]
             return f"“{words}” stands where the passage has “{passage.slice(*others[0])}”"
     return None
+
+
+def _sentence(text: TokenText, place: int) -> str:
+    tokens = text.sentences[text.sentence_numbers[place]]
+    return text.low[tokens[0].start : tokens[-1].end]
 
 
 def _runs(claim: TokenText) -> Iterator[_Run]:

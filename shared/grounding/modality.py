@@ -23,7 +23,7 @@ def withdrawn(found: Alignment) -> str | None:
             table = language.claims
             if (word := table.withdrawal.search(before)) and not table.withdrawal.search(found.claim.low):
                 return f"the passage says it with “{word[0]}”"
-            if (word := table.condition.search(before)) and not table.condition.search(found.claim.low):
+            if (word := table.condition.search(before)) and not _conditional().search(found.claim.low):
                 return f"the passage says it under a condition (“{word[0].strip()}”)"
     return _exception(found)
 
@@ -40,6 +40,8 @@ def _exception(found: Alignment) -> str | None:
     """No clause beside the claim's begins with "unless" or "if" where the claim has no condition."""
     if _conditional().search(found.claim.low):
         return None
+    if word := _bound(found):
+        return f"the passage says it under a condition (“{word[0].strip()}”)"
     numbers, clauses = found.passage.sentence_numbers, found.passage.clauses
     for number in found.evidence[:1]:
         for other in (number - 1, number + 1):
@@ -54,6 +56,21 @@ def _exception(found: Alignment) -> str | None:
     return None
 
 
+def _bound(found: Alignment) -> re.Match[str] | None:
+    """What bounds the clause that says most of the claim, and is none of the claim's words: "only with consent"."""
+    tokens = found.passage.tokens
+    for first, last in (found.passage.clauses[number] for number in found.evidence[:2]):
+        word = _bounds().search(found.passage.low, tokens[first].start, tokens[last - 1].end)
+        if word is None:
+            continue
+        behind = [n for n in range(first, last) if tokens[n].start >= word.start() and found.passage.units[n]]
+        before = [n for n in range(first, last) if tokens[n].start < word.start() and found.passage.units[n]]
+        said = [sum(found.passage.units[n] in found.claim.at for n in places) for places in (before, behind)]
+        if said[0] and behind and 2 * said[1] < len(behind):
+            return word
+    return None
+
+
 def _is_apart(passage: TokenText, one: int, other: int) -> bool:
     """Whether more than a comma stands between two neighbouring clauses."""
     first, last = sorted((one, other))
@@ -61,10 +78,21 @@ def _is_apart(passage: TokenText, one: int, other: int) -> bool:
     return bool(_APART.search(passage.low, tokens[end - 1].end, tokens[passage.clauses[last][0]].start))
 
 
+def denied_twice(found: Alignment) -> bool:
+    """Whether one of claim and passage denies twice what the other says without a denial: "not without"."""
+    sentences = found.passage.sentence_numbers
+    for number in found.evidence[:1]:
+        sentence = found.passage.sentences[sentences[found.passage.clauses[number][0]]]
+        low = found.passage.low[sentence[0].start : sentence[-1].end]
+        ours, theirs = (_twice().search(text) is not None for text in (found.claim.low, low))
+        return ours != theirs and not any(one.denies for one in (sentence if ours else found.claim.tokens))
+    return False
+
+
 def denied_word(found: Alignment) -> str | None:
     """No word that the claim says is denied in the passage wherever it stands."""
     claim, passage = found.claim, found.passage
-    if any(token.denies for token in claim.tokens):
+    if any(token.denies for token in claim.tokens) or denied_twice(found):
         return None
     for place, unit in enumerate(claim.units):
         token = claim.tokens[place]
@@ -88,10 +116,11 @@ def hedged(found: Alignment) -> str | None:
     """The claim is no surer than the passage."""
     if _any_hedge().search(found.claim.low):
         return None
-    done = _done().search(found.claim.low) and not _future().search(found.claim.low)
+    told = _attributed().search(found.claim.low)
+    done = _done().search(_present().sub(" ", found.claim.low)) and not _future().search(found.claim.low)
     for number in found.evidence:
         text = found.clause(number)
-        if (word := _softened(found, number)) or (word := _rumour().search(text)):
+        if (word := _softened(found, number)) or (not told and (word := _rumour().search(text))):
             return f"the passage says it with “{word[0].strip()}”"
         if done and (word := _plan().search(text) or _future().search(text)):
             return f"the passage says it with “{word[0].strip()}”, the claim as done"
@@ -99,9 +128,14 @@ def hedged(found: Alignment) -> str | None:
 
 
 def _softened(found: Alignment, number: int) -> re.Match[str] | None:
-    """The hedge of a clause right before words of the claim."""
+    """The hedge of a clause right before words of the claim, or one with which the clause before it ends."""
     first, last = found.passage.clauses[number]
-    tokens = found.passage.tokens
+    tokens, numbers = found.passage.tokens, found.passage.sentence_numbers
+    if number and numbers[first] == numbers[first - 1]:
+        start = found.passage.clauses[number - 1][0]
+        for word in _hedge().finditer(found.passage.low, tokens[start].start, tokens[first - 1].end):
+            if word.end() == tokens[first - 1].end:
+                return word
     for word in _hedge().finditer(found.passage.low, tokens[first].start, tokens[last - 1].end):
         behind = [
             place for place in range(first, last) if tokens[place].start >= word.end() and found.passage.units[place]
@@ -149,6 +183,26 @@ def _quantities() -> list[tuple[re.Pattern[str], re.Pattern[str]]]:
 @derived
 def _hedge() -> re.Pattern[str]:
     return re.compile(alternatives(lambda language: [language.claims.hedges]))
+
+
+@derived
+def _present() -> re.Pattern[str]:
+    return re.compile(alternatives(lambda language: [language.claims.present]))
+
+
+@derived
+def _twice() -> re.Pattern[str]:
+    return re.compile(alternatives(lambda language: [language.claims.twice]))
+
+
+@derived
+def _bounds() -> re.Pattern[str]:
+    return re.compile(alternatives(lambda language: [language.claims.bounds]))
+
+
+@derived
+def _attributed() -> re.Pattern[str]:
+    return re.compile(alternatives(lambda language: [language.claims.attributed]))
 
 
 @derived

@@ -7,11 +7,15 @@ from collections.abc import Iterator, Sequence
 
 from shared.grounding.alignment import NEAR, Alignment
 from shared.grounding.nearness import Fact, changed_places, surroundings
+from shared.grounding.opposites import opposed_table
+from shared.grounding.subjects import other_voice
 from shared.grounding.texts import Token, TokenKind, TokenText, month_of, stem_of
 
 #: A pronoun may stand for a name of its own sentence or of so many before it.
 _BACK = 3
 _TWO = 2
+#: So many more tokens than the claim's have no name in the place of the claim's.
+_MORE = 4
 _SHORT = 3
 #: So much more like the claim's the surroundings of another name have to be: words are carried over from afar.
 _FACTOR = 1.8
@@ -19,8 +23,8 @@ _FACTOR = 1.8
 
 def names(found: Alignment) -> str | None:
     """Each name of the claim stands in the passage, beside the words that the claim has beside it."""
-    for token in found.claim.tokens:
-        if token.name and not _is_known(token, found):
+    for place, token in enumerate(found.claim.tokens):
+        if token.name and place - 1 not in found.claim.counted and not _is_known(token, found):
             return f"“{found.claim.text[token.start : token.end]}” is not in the passage"
     return _replaced(found) or _moved(found)
 
@@ -28,8 +32,14 @@ def names(found: Alignment) -> str | None:
 def _replaced(found: Alignment) -> str | None:
     """Between the passage's own words stands no other name than there."""
     for deviation in found.deviations if found.share >= NEAR else ():
-        said = [token for token in found.said(deviation) if token.name]
-        source = [token for token in found.source(deviation) if token.name]
+        if deviation.source[1] - deviation.source[0] > deviation.said[1] - deviation.said[0] + _MORE:
+            continue
+        said = [
+            token
+            for place, token in enumerate(found.said(deviation), deviation.said[0])
+            if token.name and place - 1 not in found.claim.counted
+        ]
+        source = [token for token in found.source(deviation) if token.name and token.key not in opposed_table()[1]]
         if said and source and not _initials(said, source) and {t.key for t in said}.isdisjoint(t.key for t in source):
             words = found.claim.text[said[0].start : said[-1].end]
             return f"“{words}” stands where the passage has another name"
@@ -53,8 +63,16 @@ def _moved(found: Alignment) -> str | None:
     if (moved := changed_places(facts, others, found, factor=_FACTOR)) is None:
         return None
     said, other = found.claim.tokens[moved[0].place], found.passage.tokens[moved[1]]
+    if other.key in found.claim.known and _other_voice(found):
+        return None
     words = found.claim.text[said.start : said.end], found.passage.text[other.start : other.end]
     return f"“{words[0]}” stands where the passage has “{words[1]}”"
+
+
+def _other_voice(found: Alignment) -> bool:
+    """Whether the claim's sentence is in the passive voice and the passage's is not, or the other way round."""
+    clauses = (found.clause(number) for number in found.evidence[:1])
+    return any(other_voice(found.claim.low, clause) for clause in clauses)
 
 
 def _is_proper(text: TokenText, run: Sequence[int]) -> bool:

@@ -5,22 +5,25 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from decimal import Decimal
+from functools import lru_cache, partial
 from itertools import pairwise
 from typing import NamedTuple
 
 from shared.grounding.alignment import NEAR, Alignment
-from shared.grounding.nearness import Fact, changed_places, dimension_of, like_numbers, surroundings
+from shared.grounding.nearness import Fact, changed_places, dimension_of, is_year, like_numbers, surroundings
 from shared.grounding.numerals import Measure, wholes
+from shared.grounding.segments import belongs, date_marks, is_article, is_naming
 from shared.grounding.texts import Token, TokenKind, TokenText, month_of
-from shared.language import alternatives, derived, languages
+from shared.language import alternatives, derived
 
 #: So much further a number may be from the one that the claim rounds.
-_ROUND, _BOUND = Decimal("0.03"), Decimal("0.15")
+_ROUND, _BOUND = Decimal("0.05"), Decimal("0.15")
+#: So much may be lost where a number is told in another unit.
+_CONVERTED = Decimal("0.006")
 _DAYS, _MONTHS, _YEARS = range(1, 32), range(1, 13), range(1000, 2101)
 _BEFORE = 24
 #: Tokens of a place where one number has replaced another.
 _FEW = 2
-_NAMING = 3
 #: So much more like the claim's the surroundings of another number have to be.
 _FACTOR = 1.35
 
@@ -40,7 +43,7 @@ def numbers(found: Alignment) -> str | None:
         written = found.claim.text[token.start : token.end]
         if value is None and token.kind is TokenKind.NUMBER and token.key not in found.passage.known:
             return f"{written} is not in the passage"
-        if value is None or _is_article(found.claim, place):
+        if value is None or is_article(found.claim, place):
             continue
         standing = _standing(found, place, value)
         if not standing:
@@ -48,7 +51,7 @@ def numbers(found: Alignment) -> str | None:
                 continue
             if value in found.passage.values:
                 return f"{written} counts another thing in the passage"
-            if not _rounds(found, token, value):
+            if not _rounds(found, place, value):
                 return f"{written} is not in the passage"
             continue
     return _replaced(found) or _turned(found) or _other_date(found)
@@ -57,28 +60,46 @@ def numbers(found: Alignment) -> str | None:
 def _standing(found: Alignment, place: int, value: Decimal) -> list[int]:
     """The places of a number in the passage, in the same unit or another one of its dimension."""
     passage, unit = found.passage, found.claim.counted.get(place)
-    return [
-        number
-        for number, other in enumerate(passage.tokens)
-        if other.kind is TokenKind.NUMBER and _equals(value, unit, other.value, passage.counted.get(number))
-    ]
+    places = {*passage.valued.get(value, ()), *(passage.counted if unit else ())}
+    standing = sorted(
+        number for number in places if _equals(value, unit, passage.tokens[number].value, passage.counted.get(number))
+    )
+    if unit and standing and not any(number in passage.counted for number in standing):
+        return [] if any(number in passage.counted for number in passage.valued.get(value, ())) else standing
+    return standing
 
 
 def _equals(value: Decimal, unit: Measure | None, other: Decimal | None, there: Measure | None) -> bool:
     if other is None or unit is None or there is None or unit == there:
         return other == value
-    return there.dimension == unit.dimension and other * there.factor == value * unit.factor
+    ours, theirs = value * unit.factor, other * there.factor
+    same = abs(ours - theirs) <= (ours * _CONVERTED if unit.factor != there.factor else 0)
+    return there.dimension == unit.dimension and same
 
 
-def _rounds(found: Alignment, token: Token, value: Decimal) -> bool:
+def _rounds(found: Alignment, place: int, value: Decimal) -> bool:
     """Whether the claim says "more than 13,000" or "about 13,000" of a number that is."""
-    before = found.claim.low[max(0, token.start - _BEFORE) : token.start]
-    values = [other for other in found.passage.values if _digits(other) > _digits(value)]
-    if _over().search(before):
-        return any(value < other <= value * (1 + _BOUND) for other in values)
-    if _under().search(before):
+    token, unit = found.claim.tokens[place], found.claim.counted.get(place)
+    before, written = found.claim.low[max(0, token.start - _BEFORE) : token.start], found.claim.text[token.start]
+    values, behind = list(_finer(found.passage, value, unit)), found.claim.low[token.end : token.end + _BEFORE]
+    if _over().search(before) or _or_more().match(behind):
+        bound = _BOUND if written.isascii() and written.isdigit() else 1
+        return any(value < other <= value * (1 + bound) for other in values)
+    if _under().search(before) or _or_less().match(behind):
         return any(value * (1 - _BOUND) <= other < value for other in values)
     return bool(_about().search(before)) and any(abs(other - value) <= value * _ROUND for other in values)
+
+
+def _finer(passage: TokenText, value: Decimal, unit: Measure | None) -> Iterator[Decimal]:
+    """The numbers of the passage that have more digits than one of the claim, in the claim's unit."""
+    for place, token in enumerate(passage.tokens):
+        there = passage.counted.get(place)
+        if token.value is None or (unit and there and there.dimension != unit.dimension):
+            continue
+        if unit and there and there.factor != unit.factor:
+            yield token.value * there.factor / unit.factor
+        elif _digits(token.value) > _digits(value):
+            yield token.value
 
 
 def _digits(value: Decimal) -> int:
@@ -88,29 +109,29 @@ def _digits(value: Decimal) -> int:
 def moved_numbers(found: Alignment) -> str | None:
     """No other number of the passage stands beside the words that the claim has beside its own."""
     facts, others = [], []
+    like = lru_cache(partial(like_numbers, found.passage))
     for place, token in enumerate(found.claim.tokens):
         value = token.value
-        if value is None or _is_article(found.claim, place) or _names(found.claim, token):
+        if value is None or is_article(found.claim, place) or is_naming(found.claim, token):
             continue
         if standing := _standing(found, place, value):
             facts.append(Fact(place, tuple(standing), surroundings(found.claim, place, found.passage)))
-            others.append(like_numbers(found.passage, value, dimension_of(found.claim, place)))
+            others.append(like(value, dimension_of(found.claim, place)))
     if (moved := changed_places(facts, others, found, factor=_FACTOR)) is None:
+        return None
+    if belongs(found, moved[0].place) or _is_older(found.passage, moved[1]):
+        return None
+    if any(_is_part_of(found.passage, one, moved[1]) for one in moved[0].own):
         return None
     said, other = found.claim.tokens[moved[0].place], found.passage.tokens[moved[1]]
     words = found.claim.text[said.start : said.end], found.passage.text[other.start : other.end]
     return f"{words[0]} stands where the passage has {words[1]}"
 
 
-def _is_article(text: TokenText, place: int) -> bool:
-    """Whether a "one" counts nothing that could be measured."""
-    token = text.tokens[place]
-    return token.value == 1 and not text.text[token.start].isdigit() and place not in text.counted
-
-
-def _names(text: TokenText, token: Token) -> bool:
-    """Whether a number is part of a name: 周六."""
-    return bool(_naming().search(text.low[max(0, token.start - _NAMING) : token.start]))
+def _is_part_of(text: TokenText, place: int, other: int) -> bool:
+    """Whether a number is so many of another one: two of the three."""
+    between = text.tokens[place + 1 : other]
+    return bool(between) and between[0].key in wholes() and all(token.plain for token in between)
 
 
 def _replaced(found: Alignment) -> str | None:
@@ -121,9 +142,50 @@ def _replaced(found: Alignment) -> str | None:
         if not inside or len(said) > _FEW or len(source) > _FEW:
             continue
         ours, theirs = ({token.value for token in tokens} - {None} for tokens in (said, source))
-        if theirs and (other := (ours - theirs) & found.passage.values):
+        other = (ours - theirs) & found.passage.values
+        if theirs and other and not any(belongs(found, place) for place in range(*deviation.said)):
             return f"{other.pop():f} stands where the passage has another number"
     return None
+
+
+def older_value(found: Alignment) -> str | None:
+    """A claim of what is so has not the older value of two."""
+    claim, passage = found.claim, found.passage
+    if _past().search(claim.low):
+        return None
+    for place, token in enumerate(claim.tokens):
+        standing = [] if token.value is None or is_year(token.value) else _standing(found, place, token.value)
+        if standing and all(_is_older(passage, one) for one in standing):
+            return f"{claim.text[token.start : token.end]} is the older value in the passage"
+    return None
+
+
+def other_measure(found: Alignment) -> str | None:
+    """A number by which something changes is not told as the one to which it does, or the other way round."""
+    claim, passage = found.claim, found.passage
+    for place, token in enumerate(claim.tokens):
+        ours = None if token.value is None else _by_or_to(claim, place)
+        if ours is None or token.value is None:
+            continue
+        theirs = {_by_or_to(passage, one) for one in _standing(found, place, token.value)}
+        if theirs and theirs.isdisjoint({ours, None}):
+            return (
+                f"{claim.text[token.start : token.end]} is how much it changes in one, what it changes to in the other"
+            )
+    return None
+
+
+def _by_or_to(text: TokenText, place: int) -> str | None:
+    before = text.low[max(0, text.tokens[place].start - _BEFORE) : text.tokens[place].start]
+    return next((name for name, words in (("by", _by()), ("to", _to())) if words.search(before)), None)
+
+
+def _is_older(text: TokenText, place: int) -> bool:
+    """Whether a number is what something was before, in a sentence that says what it is since."""
+    tokens = text.sentences[text.sentence_numbers[place]]
+    sentence = text.low[tokens[0].start : tokens[-1].end]
+    before = text.low[max(tokens[0].start, text.tokens[place].start - _BEFORE) : text.tokens[place].start]
+    return bool(_older().search(before)) and bool(_changes().search(sentence))
 
 
 def _turned(found: Alignment) -> str | None:
@@ -197,7 +259,7 @@ def _iso(text: TokenText, place: int) -> tuple[int, int]:
         place += between + 1
         value = _whole(tokens, place, allowed)
         ending = tokens[place + 1].key if between and len(tokens) > place + 1 else ""
-        if not value or (between and ending not in _date_marks()):
+        if not value or (between and ending not in date_marks()):
             break
         found.append(value)
     month, day, *_ = (*found, 0, 0)
@@ -211,25 +273,56 @@ def _whole(tokens: tuple[Token, ...], place: int, allowed: range) -> int:
 
 
 @derived
-def _date_marks() -> frozenset[str]:
-    return frozenset(char for language in languages() for marks in language.claims.date_marks for char in marks)
+def _past() -> re.Pattern[str]:
+    return re.compile(alternatives(lambda language: [language.claims.past]))
 
 
 @derived
-def _naming() -> re.Pattern[str]:
-    return re.compile(rf"(?:{alternatives(lambda language: [language.claims.naming])})\Z")
+def _older() -> re.Pattern[str]:
+    return re.compile(rf"(?:{alternatives(lambda language: [language.claims.older])}){_sum()}$")
+
+
+@derived
+def _changes() -> re.Pattern[str]:
+    return re.compile(alternatives(lambda language: [language.claims.changes]))
+
+
+@derived
+def _by() -> re.Pattern[str]:
+    return re.compile(rf"(?:{alternatives(lambda language: [language.claims.by])}){_sum()}$")
+
+
+@derived
+def _to() -> re.Pattern[str]:
+    return re.compile(rf"(?:{alternatives(lambda language: [language.claims.to])}){_sum()}$")
+
+
+@derived
+def _sum() -> str:
+    """What may stand between such a word and its number: the sign or name of a currency."""
+    return rf"\W*(?:(?:{alternatives(lambda language: [language.claims.currency])})\W*)?"
 
 
 @derived
 def _over() -> re.Pattern[str]:
-    return re.compile(rf"(?:{alternatives(lambda language: [language.claims.over])})\W*$")
+    return re.compile(rf"(?:{alternatives(lambda language: [language.claims.over])}){_sum()}$")
+
+
+@derived
+def _or_more() -> re.Pattern[str]:
+    return re.compile(rf"\W?\w?\s?(?:{alternatives(lambda language: [language.claims.or_more])})")
+
+
+@derived
+def _or_less() -> re.Pattern[str]:
+    return re.compile(rf"\W?\w?\s?(?:{alternatives(lambda language: [language.claims.or_less])})")
 
 
 @derived
 def _under() -> re.Pattern[str]:
-    return re.compile(rf"(?:{alternatives(lambda language: [language.claims.under])})\W*$")
+    return re.compile(rf"(?:{alternatives(lambda language: [language.claims.under])}){_sum()}$")
 
 
 @derived
 def _about() -> re.Pattern[str]:
-    return re.compile(rf"(?:{alternatives(lambda language: [language.claims.around])})\W*$")
+    return re.compile(rf"(?:{alternatives(lambda language: [language.claims.around])}){_sum()}$")

@@ -84,6 +84,11 @@ def sign_before(low: str, place: int) -> Measure | None:
     return _units().get(low[place - 1]) if place and not low[place - 1].isalnum() else None
 
 
+def unit_of(word: str) -> Measure | None:
+    """The unit that a word or sign is."""
+    return _units().get(word)
+
+
 @derived
 def number_words() -> dict[str, int]:
     """Word or digit -> its number, of all languages."""
@@ -94,6 +99,12 @@ def number_words() -> dict[str, int]:
 def scales() -> dict[str, int]:
     """A word behind a number -> what it multiplies it by."""
     return {word: value for language in languages() for word, value in language.claims.scales.items()}
+
+
+@derived
+def sums() -> dict[str, int]:
+    """A letter behind a sum of money -> what it multiplies it by: $5m."""
+    return {word: value for language in languages() for word, value in language.claims.sums.items()}
 
 
 @derived
@@ -120,6 +131,12 @@ def number_joints() -> frozenset[str]:
 def wholes() -> tuple[str, ...]:
     """What stands between a part and its whole: a tenth of, the 4th of."""
     return tuple(language.claims.whole for language in languages() if language.claims.whole)
+
+
+@derived
+def measured_by() -> tuple[str, ...]:
+    """What stands before a part of something that has been named: fell by a third."""
+    return tuple(language.claims.measured_by for language in languages() if language.claims.measured_by)
 
 
 @derived

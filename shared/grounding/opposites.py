@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from shared.grounding.texts import TokenText, stem_of
 from shared.language import derived, languages
 
+_TWO = 2
 #: Group -> cells.
 Groups = dict[int, set[int]]
 
@@ -44,6 +45,20 @@ def opposite(one: str, other: str) -> bool:
     return any(group in theirs and cells.isdisjoint(theirs[group]) for group, cells in ours.items())
 
 
+def either(one: str, other: str) -> bool:
+    """Whether of two words what is not the one is the other: open and closed, not red and green."""
+    ours, theirs = (_stem_cells().get(word, {}) for word in (one, other))
+    return any(
+        group in _pairs() and group in theirs and cells.isdisjoint(theirs[group]) for group, cells in ours.items()
+    )
+
+
+@derived
+def _pairs() -> frozenset[int]:
+    groups = (group for language in languages() for group in language.claims.opposed)
+    return frozenset(number for number, rows in enumerate(groups) if len(rows) == _TWO)
+
+
 @derived
 def opposed_table() -> tuple[re.Pattern[str], dict[str, list[tuple[int, int]]]]:
     """A pattern of all words, and the (group, cell) of each."""
@@ -54,7 +69,9 @@ def opposed_table() -> tuple[re.Pattern[str], dict[str, list[tuple[int, int]]]]:
             for word in words:
                 cells.setdefault(word, []).append((group, cell))
     ordered = sorted(cells, key=len, reverse=True)
-    return re.compile("|".join(rf"\b{re.escape(w)}\b" if w.isascii() else re.escape(w) for w in ordered)), cells
+    return re.compile(
+        "|".join(rf"(?<!\bno )\b{re.escape(w)}\b" if w.isascii() else re.escape(w) for w in ordered)
+    ), cells
 
 
 @derived

@@ -10,7 +10,8 @@ from itertools import pairwise
 from shared.grounding.alignment import Alignment
 from shared.grounding.numerals import number_joints
 from shared.grounding.opposites import opposed_words
-from shared.grounding.roles import is_passive, weighs
+from shared.grounding.roles import weighs
+from shared.grounding.subjects import is_passive
 from shared.grounding.texts import TokenKind, TokenText, stem_of
 from shared.language import alternatives, derived
 
@@ -149,6 +150,8 @@ def opposite_beside(found: Alignment) -> str | None:
         if word in number_joints() or any(
             one.plain and len(word) < _LEAST for one in found.claim.tokens[slice(*places)]
         ):
+            continue
+        if any(one.denies for one in found.claim.tokens[max(0, places[0] - _BESIDE - 1) : places[0]]):
             continue
         beside = _beside(found.claim, places)
         rivals = [(w, _beside(found.passage, at), cells) for w, at, cells in theirs]

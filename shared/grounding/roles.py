@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
-from collections.abc import Sequence
 from itertools import pairwise
 
 from shared.grounding.alignment import Alignment
+from shared.grounding.subjects import is_passive, is_subject, other_subject, other_voice
 from shared.grounding.texts import Token, TokenKind, TokenText, stem_of
 from shared.language import alternatives, derived
 
 #: Tokens that what stands between two names has at most.
 _FEW = 4
-#: So many units make a subject that is another one; words of a script with spaces are longer than two characters.
-_LEAST = 2
 #: Subject, verb and object stand in one clause.
 _SHARED = 3
-#: A short form stands in brackets at most so many tokens behind the name.
-_ALIAS = 10
-#: From this share of a claim's own units on a clause says the same.
-_SAME = 0.45
 #: From this share on a claim's clauses stand in the passage as they are, and with them cause and effect.
 _VERBATIM = 0.85
 
@@ -32,7 +25,7 @@ def roles(found: Alignment) -> str | None:
     for one, word, other in ours - theirs:
         if (other, word, one) in theirs:
             return f"“{one}” and “{other}” change places"
-    return _other_subject(found) or _turned_round(found) or _caused(found)
+    return other_subject(found) or _turned_round(found) or _caused(found)
 
 
 def _triples(text: TokenText) -> set[tuple[str, str, str]]:
@@ -45,48 +38,11 @@ def _triples(text: TokenText) -> set[tuple[str, str, str]]:
         weighty = [token for token in between if weighs(token)]
         if len(weighty) != 1 or weighty[0].kind is not TokenKind.WORD or len(between) > _FEW:
             continue
-        turned = _passive().search(text.slice(first + 1, second)) is not None
-        one, other = (second, first) if turned else (first, second)
+        turned = is_passive(text.slice(first + 1, second))
+        owns = text.low[tokens[first].start : tokens[first].end].replace("’", "'").endswith("'s")
+        one, other = (second, first) if turned != owns else (first, second)
         found.add((tokens[one].key, stem_of(weighty[0].key), tokens[other].key))
     return found
-
-
-def _other_subject(found: Alignment) -> str | None:
-    """No clause that says the rest of the claim has another subject, or the claim's as what is acted on."""
-    if len(found.claim.clauses) > 1 and found.share >= _VERBATIM:
-        return None
-    for number in found.evidence:
-        if reason := _subject_of(found, *found.passage.clauses[number]):
-            return reason
-    return None
-
-
-def _subject_of(found: Alignment, first: int, last: int) -> str | None:
-    passage, claim = found.passage, found.claim
-    standing = set(passage.units[first:last])
-    units = [(place, unit) for place, unit in enumerate(claim.units) if unit]
-    rest = next((number for number, (_, unit) in enumerate(units) if unit in standing), 0)
-    subject, predicate = [place for place, _ in units[:rest]], {unit for _, unit in units[rest:]}
-    if not subject or len(predicate & standing) < max(_LEAST, _SAME * len(predicate)):
-        return None
-    if not all(claim.units[place] in passage.at or claim.tokens[place].kind is TokenKind.CJK for place in subject):
-        return None
-    start = next(place for place in range(first, last) if passage.units[place] in predicate)
-    before = [place for place in range(first, start) if passage.units[place]]
-    if not _is_subject(before, passage) or not _is_subject(subject, claim) or _is_topic(found, subject[0], first):
-        return None
-    if _other_voice(found, first, last) or _is_alias(passage, {claim.units[place] for place in subject}, before):
-        return None
-    ours = claim.text[claim.tokens[subject[0]].start : claim.tokens[subject[-1]].end]
-    theirs = passage.text[passage.tokens[before[0]].start : passage.tokens[before[-1]].end]
-    return f"“{ours}” stands where the passage has “{theirs}”"
-
-
-def _is_topic(found: Alignment, subject: int, clause: int) -> bool:
-    """Whether the sentence of a clause begins with the claim's subject: what follows may be about it all the way."""
-    numbers = found.passage.sentence_numbers
-    sentence = bisect_left(numbers, numbers[clause])
-    return found.claim.units[subject] in found.passage.units[sentence : min(clause, sentence + _SHARED)]
 
 
 def _turned_round(found: Alignment) -> str | None:
@@ -99,51 +55,15 @@ def _turned_round(found: Alignment) -> str | None:
         first, last = passage.clauses[number]
         where = {unit: place for place, unit in enumerate(passage.units[first:last]) if unit}
         shared = [place for place in units if claim.units[place] in where]
-        if len(shared) < _SHARED or shared[0] != units[0] or _other_voice(found, first, last):
+        if len(shared) < _SHARED or shared[0] != units[0] or other_voice(found.claim.low, passage.slice(first, last)):
             continue
         places = [where[claim.units[place]] for place in shared]
         verbs = [place for place in shared[1:-1] if not claim.tokens[place].name and claim.tokens[place].value is None]
-        if not verbs or not _is_subject(shared[:1], claim):
+        if not verbs or not is_subject(shared[:1], claim):
             continue
         if places[0] > max(where[claim.units[place]] for place in verbs) > places[-1]:
             return f"“{claim.text[claim.tokens[shared[0]].start : claim.tokens[shared[0]].end]}” changes its place"
     return None
-
-
-def is_passive(low: str) -> bool:
-    """Whether a text in lower case says who acts behind what is done."""
-    return _passive().search(low) is not None
-
-
-def _other_voice(found: Alignment, first: int, last: int) -> bool:
-    """Whether one of claim and clause is in the passive voice and the other is not."""
-    voices = [_passive().search(text) is not None for text in (found.claim.low, found.passage.slice(first, last))]
-    return voices[0] != voices[1]
-
-
-def _is_subject(places: Sequence[int], text: TokenText) -> bool:
-    """Whether units before a predicate name one who acts: a name, or in a script without spaces several characters."""
-    if places and text.tokens[places[0]].name:
-        return True
-    return sum(_width(text.tokens[place]) for place in places) >= _LEAST
-
-
-def _width(token: Token) -> int:
-    """How much a token of a script without spaces counts: a word of the tables as two characters."""
-    if token.kind is TokenKind.CJK:
-        return 1
-    return 0 if token.key.isascii() else 2
-
-
-def _is_alias(text: TokenText, subject: set[str], other: Sequence[int]) -> bool:
-    """Whether the passage has one in brackets behind the other, as its short form."""
-    names = {text.units[place] for place in other}
-    for one, two in ((subject, names), (names, subject)):
-        for place in text.bracketed:
-            before = text.units[max(0, place - _ALIAS) : place]
-            if text.units[place] in two and not one.isdisjoint(before):
-                return True
-    return False
 
 
 def _caused(found: Alignment) -> str | None:
@@ -189,11 +109,6 @@ def _sides(low: str) -> tuple[tuple[int, int], tuple[int, int]] | None:
 def weighs(token: Token) -> bool:
     """Whether a token is a word that says something of its own."""
     return not token.plain and not token.denies and token.kind is not TokenKind.SIGN
-
-
-@derived
-def _passive() -> re.Pattern[str]:
-    return re.compile(alternatives(lambda language: [language.claims.passive]))
 
 
 @derived

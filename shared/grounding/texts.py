@@ -12,7 +12,7 @@ from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from shared.grounding.numerals import Measure, sign_before, unit_behind
+from shared.grounding.numerals import Measure, sign_before, unit_behind, unit_of
 from shared.language import derived, languages
 from shared.language.text import month_number, terms
 
@@ -70,6 +70,22 @@ class TokenText:
     def known(self) -> frozenset[str]:
         """All keys."""
         return frozenset(self.keys)
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The keys of all names."""
+        return frozenset(token.key for token in self.tokens if token.name)
+
+    def with_names(self, names: frozenset[str]) -> TokenText:
+        """The same text where words with a capital are names that another text knows as such."""
+        found = {place for place, one in enumerate(self.tokens) if self._may_name(one) and one.key in names}
+        if not found:
+            return self
+        named = (one._replace(name=True, plain=False) if n in found else one for n, one in enumerate(self.tokens))
+        return TokenText(self.text, self.low, tuple(named))
+
+    def _may_name(self, token: Token) -> bool:
+        return not token.name and token.kind is TokenKind.WORD and self.text[token.start].isupper()
 
     @cached_property
     def keyed(self) -> dict[str, list[int]]:
@@ -163,13 +179,28 @@ class TokenText:
         return frozenset(found)
 
     @cached_property
+    def valued(self) -> dict[Decimal, list[int]]:
+        """The places of each number."""
+        found: dict[Decimal, list[int]] = {}
+        for place, token in enumerate(self.tokens):
+            if token.value is not None:
+                found.setdefault(token.value, []).append(place)
+        return found
+
+    @cached_property
     def counted(self) -> dict[int, Measure]:
         """The numbers that count one of the units of the tables, by their places."""
         return {
             place: unit
             for place, token in enumerate(self.tokens)
             if token.kind is TokenKind.NUMBER
-            and (unit := unit_behind(self.low, token.end) or sign_before(self.low, token.start))
+            and (
+                unit := sign_before(self.low, token.start)
+                or unit_behind(self.low, token.end)
+                or next(
+                    (unit_of(one.key) for one in self.tokens[place + 1 : place + 2] if one.start == token.end), None
+                )
+            )
         }
 
     def slice(self, start: int, end: int) -> str:

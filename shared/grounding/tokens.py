@@ -11,6 +11,7 @@ from functools import lru_cache
 from shared.grounding.numerals import (
     fraction_mark,
     fraction_of,
+    measured_by,
     number_joints,
     number_of,
     number_words,
@@ -19,6 +20,8 @@ from shared.grounding.numerals import (
     ordinals,
     parts,
     scales,
+    sign_before,
+    sums,
     unit_behind,
     wholes,
     written,
@@ -49,8 +52,10 @@ def tokens_of(text: str) -> TokenText:
         for found in language.claims.negation.finditer(low)
         for place in range(*found.span())
     }
-    capitals_only_at_starts = _starts(text)
+    starts = _starts(text)
     plain = _plain()
+    below = {found.end() for found in _negative().finditer(low)}
+    halves = {found.start(): found.end() for found in _half().finditer(low)}
     tokens: list[Token] = []
     words, read = _lexemes(), 0
     for found in _token().finditer(low):
@@ -59,9 +64,12 @@ def tokens_of(text: str) -> TokenText:
         if start < read:
             continue
         denies = bool(denied) and not denied.isdisjoint(range(start, end))
-        if group == "word":
+        if start in halves:
+            read = halves[start]
+            tokens += _share(Decimal(50), start, read, denies=denies)
+        elif group == "word":
             key, value = _word_key(found[0])
-            name = text[start].isupper() and start not in capitals_only_at_starts
+            name = text[start].isupper() and start not in starts
             kind = TokenKind.WORD if value is None else TokenKind.NUMBER
             tokens.append(Token(key, start, end, kind, key in plain and not name, name, denies, value))
         elif group == "cjk" and (word := _word_from(words.get(found[0]), low, start)):
@@ -70,13 +78,16 @@ def tokens_of(text: str) -> TokenText:
         elif group == "cjk" and found[0] not in number_words():
             tokens.append(Token(found[0], start, end, TokenKind.CJK, found[0] in plain, False, denies))
         elif group == "fraction" and (share := fraction_of(found[0])) is not None:
-            tokens.append(_number(share, start, end - 1, denies=denies))
-            tokens.append(Token("%", end - 1, end, TokenKind.SIGN, denies=denies))
+            tokens += _share(share, start, end, denies=denies)
         elif group != "ending":
             value = _value_of(found[0], group)
+            if value is not None and start in below:
+                value = -value
             one = Token(found[0], start, end, _KINDS[group], found[0] in plain, denies=denies)
             tokens.append(one if value is None else _number(value, start, end, denies=denies))
-    return TokenText(text, low, tuple(_one_number(tokens, low)))
+    named = {token.key for token in tokens if token.name}
+    whole = TokenText(text, low, tuple(_one_number(tokens, low)))
+    return whole.with_names(frozenset(named)) if named else whole
 
 
 def _word_from(words: list[str] | None, low: str, start: int) -> str | None:
@@ -85,6 +96,11 @@ def _word_from(words: list[str] | None, low: str, start: int) -> str | None:
 
 def _number(value: Decimal, start: int, end: int, *, denies: bool) -> Token:
     return Token(written(value), start, end, TokenKind.NUMBER, denies=denies, value=value)
+
+
+def _share(value: Decimal, start: int, end: int, *, denies: bool) -> list[Token]:
+    """The percentage that a word is, as a number and its sign."""
+    return [_number(value, start, end - 1, denies=denies), Token("%", end - 1, end, TokenKind.SIGN, denies=denies)]
 
 
 def _value_of(text: str, group: str) -> Decimal | None:
@@ -131,7 +147,8 @@ def _is_part(tokens: Sequence[Token], place: int, low: str) -> bool:
         return False
     if token.kind is TokenKind.CJK:
         return not any(one.start == token.end and one.kind is TokenKind.CJK for one in tokens[place + 1 : place + 2])
-    return low.startswith(wholes(), token.end + 1) or low[token.end - 1] == "s"
+    before = low[: tokens[place - 1].start].rstrip().endswith(measured_by())
+    return before or low.startswith(wholes(), token.end + 1) or low[token.end - 1] == "s"
 
 
 def _number_from(tokens: Sequence[Token], place: int, low: str) -> tuple[Decimal, int]:
@@ -141,7 +158,12 @@ def _number_from(tokens: Sequence[Token], place: int, low: str) -> tuple[Decimal
     after = place + 1
     while after < len(tokens) and _is_next(tokens, after, low):
         token = tokens[after]
-        if (factor := scales().get(token.key)) and not unit_behind(low, tokens[after - 1].end):
+        factor = scales().get(token.key)
+        if factor and unit_behind(low, tokens[after - 1].end):
+            factor = None
+        if after == place + 1 and token.key in sums() and sign_before(low, tokens[place].start):
+            factor = sums()[token.key]
+        if factor:
             more = total * factor if factor > total else total + last * (factor - 1)
             total, last = more, more if factor > total else last * factor
         elif spelt and _is_added(last, token, low):
@@ -224,6 +246,16 @@ def _token() -> re.Pattern[str]:
         rf"|(?P<cjk>[{CJK}])"
         rf"|(?P<sign>[%$€£¥℃°])"
     )
+
+
+@derived
+def _negative() -> re.Pattern[str]:
+    return re.compile(alternatives(lambda language: [language.claims.negative]))
+
+
+@derived
+def _half() -> re.Pattern[str]:
+    return re.compile(alternatives(lambda language: [language.claims.half]))
 
 
 @derived

@@ -16,6 +16,7 @@ class ClaimTable(Model):
 
     negations: str = NEVER
     contrasts: str = NEVER
+    twice: str = Field(default=NEVER, description="denies a denial")
     withdrawals: str = NEVER
     conditions: str = NEVER
     hedges: str = NEVER
@@ -24,10 +25,21 @@ class ClaimTable(Model):
     future: str = Field(default=NEVER, description="it is to come")
     done: str = Field(default=NEVER, description="a claim says that it has come about")
     modest: str = Field(default=NEVER, description="further words by which a claim says no more than a hedge does")
+    attributed: str = Field(default=NEVER, description="a claim says that somebody says it, or that it is refused")
+    bounds: str = Field(default=NEVER, description="bounds what its clause says to a case")
     conditional: str = Field(default=NEVER, description="a claim says a condition itself")
     quantities: tuple[tuple[str, str], ...] = Field(
         default=(), description="what a claim says of a quantity, and what else the passage may say for it"
     )
+    earlier: str = Field(default=NEVER, description="between what comes first and what comes then")
+    later: str = Field(default=NEVER, description="between what comes then and what comes first")
+    earlier_behind: str = Field(default=NEVER, description="behind what comes then, in a clause of its own")
+    later_behind: str = Field(default=NEVER, description="behind what comes first, in a clause of its own")
+    more_than: str = Field(default=NEVER, description="between two things of which the first is more")
+    converse: tuple[tuple[str, str], ...] = Field(
+        default=(), description="words of which one says of two the same as the other with both changed: bought, sold"
+    )
+    less_than: str = Field(default=NEVER, description="between two things of which the first is less")
     because: str = Field(default=NEVER, description="between an effect and its cause, or before the cause")
     therefore: str = Field(default=NEVER, description="between a cause and its effect")
     passive: str = Field(default=NEVER, description="between two names where the second one acts")
@@ -53,9 +65,24 @@ class ClaimTable(Model):
     naming: str = Field(default=NEVER, description="before a number that names and does not count")
     over: str = Field(default=NEVER, description="before a number that is less than what is meant")
     under: str = Field(default=NEVER, description="before a number that is more than what is meant")
+    or_more: str = Field(default=NEVER, description="behind a number that is less than what is meant")
+    or_less: str = Field(default=NEVER, description="behind a number that is more than what is meant")
     around: str = Field(default=NEVER, description="before a number that is rounded")
+    joints: str = Field(default=NEVER, description="between two parts of a sentence, each with a number of its own")
+    currency: str = Field(default=NEVER, description="the name of a currency before a sum")
+    present: str = Field(default=NEVER, description="a form of what has come about that says what is so always")
+    contrasted: str = Field(default=NEVER, description="between what is so and what is not")
+    changes: str = Field(default=NEVER, description="a sentence tells of an older value beside the newer one")
+    older: str = Field(default=NEVER, description="before the older value in such a sentence")
+    past: str = Field(default=NEVER, description="a claim tells of an older value")
     joint: str = Field(default="", description="may stand between the words of one number")
     whole: str = Field(default="", description="stands behind a part of it: a tenth of")
+    measured_by: str = Field(default="", description="stands before a part of what has been named: by a third")
+    negative: str = Field(default=NEVER, description="before a number below zero")
+    by: str = Field(default=NEVER, description="before a number by which something changes")
+    to: str = Field(default=NEVER, description="before a number to which it changes")
+    half: str = Field(default=NEVER, description="a word that means 50 % by itself")
+    sums: dict[str, int] = Field(default={}, description="a letter behind a sum with a currency's sign -> its scale")
     endings: str = Field(default=NEVER, description="behind the digits of an ordinal")
     date_marks: tuple[str, ...] = Field(default=(), description="behind month and day of a date in digits")
     articles: tuple[str, ...] = Field(default=(), description="one, before a part: a tenth")

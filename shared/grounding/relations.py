@@ -1,0 +1,146 @@
+"""The check of two things that a sentence sets beside each other: which comes first, which is more. Pure.
+
+"A before B" and "B after A" say the same, as "A is heavier than B" and "B is lighter than A"; "B before A" does not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from shared.grounding.alignment import Alignment
+from shared.grounding.opposites import opposite
+from shared.grounding.subjects import other_voice
+from shared.grounding.texts import TokenText
+from shared.language import alternatives, derived, languages
+
+#: Tokens between a word of degree and what it is compared with: "more often than".
+_DEGREE = 4
+
+
+class _Relation(NamedTuple):
+    """What stands on the two sides of a word such as "before" or "than", as units.
+
+    `turned`: it says of `subject` the opposite of what the others of its kind do: "after", "less than".
+    `degree`: the words that may say by what two things are compared. `pronoun`: the subject has one.
+    """
+
+    kind: str
+    turned: bool
+    subject: frozenset[str]
+    object: frozenset[str]
+    degree: tuple[str, ...] = ()
+    pronoun: bool = False
+
+
+def changed_sides(found: Alignment) -> str | None:
+    """What the claim sets beside each other does not stand on the other side in the passage."""
+    return next((f"“{word}” has its two sides changed" for word, same in _compared(found) if not same), None)
+
+
+def same_sides(found: Alignment) -> bool:
+    """Whether claim and passage say the same of two things, by opposite words."""
+    compared = [same for _, same in _compared(found)]
+    return bool(compared) and all(compared)
+
+
+def _compared(found: Alignment) -> Iterator[tuple[str, bool]]:
+    """The relations of the claim that the passage has with crossed sides, and whether it says the same so."""
+    ours = list(_relations(found.claim))
+    theirs = list(_relations(found.passage)) if ours else []
+    voices = other_voice(found.claim.low, found.passage.low)
+    for one in ours:
+        for other in theirs:
+            same = one.kind == other.kind and not (one.kind not in _PLAIN and voices)
+            if same and _crossed(one, other):
+                flipped = any(opposite(a, b) for a in one.degree for b in other.degree)
+                yield one.kind, (one.turned != other.turned) != flipped
+
+
+def _crossed(one: _Relation, other: _Relation) -> bool:
+    """Whether what each has behind the word stands before it in the other one."""
+    both = one.subject & one.object | one.object & other.object - one.subject
+    subject, behind, theirs = one.subject - both, one.object - both, other.object - both
+    if not behind or not theirs:
+        return False
+    if other.pronoun and behind.isdisjoint(theirs):
+        return bool(subject) and 2 * len(subject & theirs) >= len(subject)
+    pairs = ((behind, other.subject), (theirs, subject))
+    return all(before and 2 * len(before & after) >= len(before) for before, after in pairs)
+
+
+def _relations(text: TokenText) -> Iterator[_Relation]:
+    read: set[int] = set()
+    for kind, turned, pattern in _markers():
+        for word in pattern.finditer(text.low):
+            if word.end() in read:
+                continue
+            read.add(word.end())
+            yield from _around(text, kind, word.span(), turned=turned)
+    for kind, turned, pattern in _markers_behind():
+        for word in pattern.finditer(text.low):
+            yield from _before(text, kind, word.span(), turned=turned)
+
+
+def _around(text: TokenText, kind: str, span: tuple[int, int], *, turned: bool) -> Iterator[_Relation]:
+    """A word whose object stands behind it in its clause; the subject stands before it, or behind that."""
+    behind = [n for n, token in enumerate(text.tokens) if token.start >= span[1]]
+    if not behind:
+        return
+    sentence, clause = text.sentence_numbers[behind[0]], text.clause_of[behind[0]]
+    places = [n for n, number in enumerate(text.sentence_numbers) if number == sentence]
+    ends = [n for n in behind if text.clause_of[n] == clause]
+    subject = [n for n in places if text.tokens[n].end <= span[0]] or [n for n in behind if n not in ends]
+    before = [n for n in places if text.tokens[n].end <= span[0]]
+    degree = [text.units[n] or text.keys[n] for n in (*before[-_DEGREE:], *ends[-_DEGREE:])]
+    pronoun = any(n in text.pronouns for n in before)
+    words = tuple(degree) if kind == _THAN else ()
+    yield _Relation(kind, turned, _units(text, subject), _units(text, ends), words, pronoun)
+
+
+def _before(text: TokenText, kind: str, span: tuple[int, int], *, turned: bool) -> Iterator[_Relation]:
+    """A word whose object stands before it in its clause; the rest of the sentence is its subject."""
+    before = [n for n, token in enumerate(text.tokens) if token.end <= span[0]]
+    if not before:
+        return
+    sentence, clause = text.sentence_numbers[before[-1]], text.clause_of[before[-1]]
+    objects = [n for n in before if text.clause_of[n] == clause]
+    subject = [n for n, number in enumerate(text.sentence_numbers) if number == sentence and n not in objects]
+    yield _Relation(kind, turned, _units(text, subject), _units(text, objects))
+
+
+def _units(text: TokenText, places: list[int]) -> frozenset[str]:
+    return frozenset(text.units[n] for n in places if text.units[n] and not text.units[n].startswith("#"))
+
+
+_THAN, _TIME, _NOT = "than", "before", "not"
+#: The kinds in which the voice of a verb tells nothing.
+_PLAIN = frozenset({_THAN, _TIME, _NOT})
+
+
+@derived
+def _markers() -> list[tuple[str, bool, re.Pattern[str]]]:
+    return [
+        (_TIME, False, re.compile(alternatives(lambda language: [language.claims.earlier]))),
+        (_TIME, True, re.compile(alternatives(lambda language: [language.claims.later]))),
+        *_converses(),
+        (_NOT, False, re.compile(alternatives(lambda language: [language.claims.contrasted]))),
+        (_THAN, True, re.compile(alternatives(lambda language: [language.claims.less_than]))),
+        (_THAN, False, re.compile(alternatives(lambda language: [language.claims.more_than]))),
+    ]
+
+
+def _converses() -> Iterator[tuple[str, bool, re.Pattern[str]]]:
+    for language in languages():
+        for number, pair in enumerate(language.claims.converse):
+            for turned, pattern in enumerate(pair):
+                yield f"{language.code}{number}", bool(turned), re.compile(pattern)
+
+
+@derived
+def _markers_behind() -> list[tuple[str, bool, re.Pattern[str]]]:
+    return [
+        (_TIME, False, re.compile(alternatives(lambda language: [language.claims.earlier_behind]))),
+        (_TIME, True, re.compile(alternatives(lambda language: [language.claims.later_behind]))),
+    ]

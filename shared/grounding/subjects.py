@@ -1,0 +1,170 @@
+"""The check of a claim's subject: the clause that says the rest of it has no other one. Pure."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from shared.grounding.alignment import Alignment
+from shared.grounding.texts import TokenKind, TokenText
+from shared.language import alternatives, derived
+
+#: A predicate has so many units in common with a clause; so many characters make a subject without spaces.
+_LEAST = 2
+#: Tokens from the start of a sentence in which its topic stands.
+_TOPIC = 3
+#: A short form stands in brackets at most so many tokens behind the name.
+_ALIAS = 10
+#: From this share of a claim's own units on a clause says the same; one that speaks of another common noun has more.
+_SAME, _MOST = 0.45, 0.6
+#: From this share on a claim's clauses stand in the passage as they are.
+_VERBATIM = 0.85
+
+
+class _Sides(NamedTuple):
+    """The places of a claim's subject, and the units of what it says of it."""
+
+    subject: list[int]
+    predicate: set[str]
+
+
+def other_subject(found: Alignment) -> str | None:
+    """No clause that says the rest of the claim has another subject, or the claim's as what is acted on."""
+    if len(found.claim.clauses) > 1 and found.share >= _VERBATIM:
+        return None
+    claim = found.claim.with_names(found.passage.names)
+    for number in found.evidence:
+        if reason := _subject_of(claim, found.passage, *found.passage.clauses[number]):
+            return reason
+    return None
+
+
+def _subject_of(claim: TokenText, passage: TokenText, first: int, last: int) -> str | None:
+    standing = set(passage.units[first:last])
+    subject, predicate = _sides(claim, standing)
+    own = {claim.units[place] for place in subject}
+    known = all(claim.units[place] in passage.at or claim.tokens[place].kind is TokenKind.CJK for place in subject)
+    least = max(min(_LEAST, len(predicate)), _SAME * len(predicate))
+    if not subject or not known or len(predicate & standing) < least:
+        return None
+    start = next(place for place in range(first, last) if passage.units[place] in predicate)
+    before = [place for place in range(first, start) if passage.units[place]] or _clause_before(passage, first, own)
+    ours = claim.text[claim.tokens[subject[0]].start : claim.tokens[subject[-1]].end]
+    if not before:
+        later = _is_named_later(claim, subject, passage, first)
+        return f"“{ours}” is spoken of only later in the passage" if later else None
+    share = len(predicate & standing) / (len(subject) + len(predicate))
+    if (
+        _is_topic(claim, subject[0], passage, first)
+        or other_voice(claim.low, passage.slice(first, last))
+        or _is_alias(passage, own, before)
+        or not _is_other(claim, subject, passage, before, own if share >= _MOST else set())
+    ):
+        return None
+    theirs = passage.text[passage.tokens[before[0]].start : passage.tokens[before[-1]].end]
+    return f"“{ours}” stands where the passage has “{theirs}”"
+
+
+def _sides(claim: TokenText, standing: set[str]) -> _Sides:
+    """What stands before the first word that a clause has too; numbers before it, as of a date, belong behind it."""
+    places = [place for place, unit in enumerate(claim.units) if unit]
+    dated = next((n for n, place in enumerate(places) if not claim.units[place].startswith("#")), len(places))
+    rest = next((n for n in range(dated, len(places)) if claim.units[places[n]] in standing), dated)
+    predicate = {claim.units[place] for place in (*places[:dated], *places[rest:])}
+    return _Sides(places[dated:rest], predicate)
+
+
+def _is_other(
+    claim: TokenText, subject: Sequence[int], passage: TokenText, before: Sequence[int], own: set[str]
+) -> bool:
+    """Whether two subjects are two things: names, or nouns of which the passage speaks of its own elsewhere too.
+
+    A common noun may stand for what has a name. What is named for the first time may be a part of what the claim names:
+    "the main span" of a bridge.
+    """
+    if _is_bare(claim, subject) and _is_bare(passage, before):
+        return True
+    named = is_subject(subject, claim), is_subject(before, passage)
+    if all(named):
+        return True
+    wide = not claim.units[subject[0]].isascii() and not passage.units[before[0]].isascii()
+    if (any(named) and not wide) or own.isdisjoint(passage.at) or own & {passage.units[place] for place in before}:
+        return False
+    clause = passage.clause_of[before[-1]]
+    return any(passage.clause_of[place] != clause for place in passage.at[passage.units[before[-1]]])
+
+
+def _is_named_later(claim: TokenText, subject: Sequence[int], passage: TokenText, first: int) -> bool:
+    """Whether a clause begins with a pronoun, which cannot stand for what is named only behind it."""
+    standing = [place for one in subject for place in passage.at.get(claim.units[one], ())]
+    return first in passage.pronouns and bool(standing) and min(standing) > first
+
+
+def _clause_before(text: TokenText, first: int, own: set[str]) -> list[int]:
+    """The subject that a clause without one may have from a short one before it: "Its library, destroyed in 1903"."""
+    numbers = text.sentence_numbers
+    if not first or numbers[first] != numbers[first - 1]:
+        return []
+    start, end = text.clauses[text.clause_of[first - 1]]
+    before = [place for place in range(start, end) if text.units[place]]
+    sentence = text.units[bisect_left(numbers, numbers[first]) : first]
+    return before if len(before) <= _TOPIC and own.isdisjoint(sentence) else []
+
+
+def _is_topic(claim: TokenText, subject: int, passage: TokenText, clause: int) -> bool:
+    """Whether the sentence of a clause begins with the claim's subject: what follows may be about it all the way."""
+    numbers = passage.sentence_numbers
+    sentence = bisect_left(numbers, numbers[clause])
+    return claim.units[subject] in passage.units[sentence : min(clause, sentence + _TOPIC)]
+
+
+def _is_bare(text: TokenText, places: Sequence[int]) -> bool:
+    """Whether a sentence begins with one word that has no article: a name, or a thing by itself."""
+    token = text.tokens[places[0]]
+    return (
+        len(places) == 1
+        and places[0] == bisect_left(text.sentence_numbers, text.sentence_numbers[places[0]])
+        and text.text[token.start].isupper()
+    )
+
+
+def is_subject(places: Sequence[int], text: TokenText) -> bool:
+    """Whether units before a predicate name one who acts: a name, or in a script without spaces several characters."""
+    if any(text.tokens[place].name for place in places[:_LEAST]):
+        return True
+    return sum(_width(text, place) for place in places) >= _LEAST
+
+
+def _width(text: TokenText, place: int) -> int:
+    """How much a unit of a script without spaces counts: a word of the tables as two characters."""
+    if text.tokens[place].kind is TokenKind.CJK:
+        return 1
+    return 0 if text.units[place].isascii() else 2
+
+
+def other_voice(one: str, other: str) -> bool:
+    """Whether one of two texts is in the passive voice and the other is not."""
+    return is_passive(one) != is_passive(other)
+
+
+def is_passive(low: str) -> bool:
+    """Whether a text in lower case says who acts behind what is done."""
+    return _passive().search(low) is not None
+
+
+def _is_alias(text: TokenText, subject: set[str], other: Sequence[int]) -> bool:
+    """Whether the passage has one in brackets behind the other, as its short form."""
+    names = {text.units[place] for place in other}
+    for one, two in ((subject, names), (names, subject)):
+        for place in text.bracketed:
+            before = text.units[max(0, place - _ALIAS) : place]
+            if text.units[place] in two and not one.isdisjoint(before):
+                return True
+    return False
+
+
+@derived
+def _passive() -> re.Pattern[str]:
+    return re.compile(alternatives(lambda language: [language.claims.passive]))
