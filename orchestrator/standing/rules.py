@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from shared.models.stale import StaleMark
 from shared.models.standing import RunKind, StandingQuestion, StandingState
@@ -35,7 +35,10 @@ class StandingView:
 
 @dataclass(frozen=True)
 class StandingStep:
-    """`take`: the job whose end is to be read; `start`: a job that is to run; `waits`: why nothing is done."""
+    """`take`: the job whose end is to be read; `start`: a job that is to run; `waits`: why nothing is done.
+
+    `changes`: how often the corpus has changed since the last look.
+    """
 
     take: str | None = None
     start: RunKind | None = None
@@ -47,6 +50,18 @@ def next_step(
     question: StandingQuestion, state: StandingState, view: StandingView, settings: StandingSettings
 ) -> StandingStep:
     """The one thing that is to be done now."""
+    changes = max(0, view.checks - state.checks) if state.answer is not None else 0
+    return replace(_next(question, state, view, settings, changed=changes > 0), changes=changes)
+
+
+def _next(
+    question: StandingQuestion,
+    state: StandingState,
+    view: StandingView,
+    settings: StandingSettings,
+    *,
+    changed: bool,
+) -> StandingStep:
     if state.running:
         return (
             StandingStep(take=state.running) if view.ended else StandingStep(waits=f"job {state.running} is under way")
@@ -62,20 +77,19 @@ def next_step(
             else StandingStep(take=view.newest)
         )
     if question.every_s is None:
-        return _on_change(question, state, view, settings)
+        return _on_change(question, view, settings, changed=changed)
     due = state.next_at is None or view.now >= state.next_at
     return StandingStep(start=RunKind.FULL) if due else StandingStep(waits="its next time has not come")
 
 
 def _on_change(
-    question: StandingQuestion, state: StandingState, view: StandingView, settings: StandingSettings
+    question: StandingQuestion, view: StandingView, settings: StandingSettings, *, changed: bool
 ) -> StandingStep:
-    changes = max(0, view.checks - state.checks)
     if view.differs if view.differs is not None else touches(view.marks, settings.ranks):
-        return StandingStep(start=RunKind.REFRESH, changes=changes)
-    if changes and lot(question.id, view.checks) < settings.sample:
-        return StandingStep(start=RunKind.SAMPLE, changes=changes)
-    return StandingStep(waits="nothing has changed that its answer is written from", changes=changes)
+        return StandingStep(start=RunKind.REFRESH)
+    if changed and lot(question.id, view.checks) < settings.sample:
+        return StandingStep(start=RunKind.SAMPLE)
+    return StandingStep(waits="nothing has changed that its answer is written from")
 
 
 def touches(marks: Sequence[StaleMark], ranks: int) -> bool:

@@ -101,15 +101,16 @@ class StandingRunner:
         room = _Room(self._settings.at_once - running.total(), self._left_this_hour(checks))
         views = {one.question.id: self._view(one, checks) for one in found}
         for one in by_turns(found, running):
-            question, state = one.question, one.state
+            question = one.question
+            step = next_step(question, one.state, views[question.id], self._settings)
+            state = one.state.model_copy(update={"changes": one.state.changes + step.changes})
             try:
-                step = next_step(question, state, views[question.id], self._settings)
                 after = self._done(question, state, step, room)
             except LaneFullError as error:
                 after = state.model_copy(update={"waits_for": str(error)})
             except RamifyError as error:
                 after = self._failed(state, str(error))
-            if after != state:
+            if after != one.state:
                 self._questions.save(question.id, after.model_copy(update={"checks": views[question.id].checks}))
         self._questions.keep_alive()
 
@@ -141,7 +142,6 @@ class StandingRunner:
 
     def _done(self, question: StandingQuestion, state: StandingState, step: StandingStep, room: _Room) -> StandingState:
         """The state after the step was done, or why it was not."""
-        state = state.model_copy(update={"changes": state.changes + step.changes})
         if step.take is not None:
             return self._taken(question, state, step.take)
         if step.start is None:

@@ -26,6 +26,8 @@ from orchestrator.evaluation.dataset import load_dataset, objects
 from orchestrator.local.state import make_folders
 from orchestrator.standing.runner import StandingRunner
 from shared.cited_facts import changed, facts_of
+from shared.connections.clock import ServerClock
+from shared.jobs.stale import StaleAnswers
 from shared.models.standing import CitedFact
 from shared.settings import load_settings
 from tests.acceptance.conftest import launched
@@ -120,11 +122,13 @@ class Stack:
         assert self.client.wait(self.client.upsert(documents, source="stream")).state == "done"
 
     def settle(self, changes: int) -> None:
-        """Until every standing question has seen so many changes and has no job under way."""
+        """Until every standing question has seen so many changes, all looks are through, and no job is under way."""
         before: list[object] = []
+        held = StaleAnswers(self.client.redis, self.client.settings, ServerClock(self.client.redis))
         while True:
             states = [one.state for one in self.client.standing.all()]
-            if all(one.answer and not one.running and one.changes >= changes for one in states) and states == before:
+            seen = all(one.answer and not one.running and one.changes >= changes for one in states)
+            if seen and states == before and not held.tenants_with_late():
                 return
             before = list(states)
             time.sleep(3.5)

@@ -197,11 +197,15 @@ class StalenessCheck:
             for one in bases
             if one.job_id not in whole and (one.namespace in written or one.job_id in touched.known)
         ]
-        unseen = list[str]()
-        for some in [*sliced([one for one in bases if one.job_id in whole], _WHOLE_AT_ONCE), others]:
+        last = look.closely or not self._settings.staleness.close_s  # no other look says whether what moved is back
+        moved = [one for one in others if last and touched.has_moved(one)]
+        rest, unseen = [one for one in others if not (last and touched.has_moved(one))], list[str]()
+        for some in [*sliced([one for one in bases if one.job_id in whole], _WHOLE_AT_ONCE), moved, rest]:
             try:
-                self._score(some, scored, touched, always=some is not others)
-                if some is not others:
+                self._score(some, scored, touched, always=some is not rest)
+                if some is moved:
+                    touched.looked_at |= {one.job_id for one in moved} - scored.left
+                elif some is not rest:
                     unseen += self._as_a_whole(some, scored, touched, standing, closely=look.closely)
             except RamifyError as error:
                 log.warning("new chunks could not be scored against kept answers: %s", error)
@@ -298,7 +302,7 @@ class _Touched:
     found: defaultdict[str, dict[str, tuple[StaleBy, dict[str, int]]]] = field(
         default_factory=lambda: defaultdict(dict)
     )
-    #: Answers that were looked at closely: what had only moved is where it was, where nothing says otherwise.
+    #: Answers of which all leaves were searched: what had only moved is where it was, where nothing says otherwise.
     looked_at: set[str] = field(default_factory=set)
 
     def _add(self, basis: AnswerBasis, doc_id: str, by: StaleBy, leaf: LeafBasis, rank: int = 1) -> None:
@@ -326,6 +330,10 @@ class _Touched:
         for doc_id, one in moved.items():
             new = StaleBy.CHANGED if doc_id in basis.paths else StaleBy.NEW
             self._add(basis, doc_id, new if one.is_new else StaleBy.MOVED, leaf, one.rank)
+
+    def has_moved(self, basis: AnswerBasis) -> bool:
+        """Whether an answer is marked by a document that had only moved: it may be where it was again."""
+        return any(mark.by is StaleBy.MOVED for mark in self.known.get(basis.job_id, ()))
 
     def leaves(self, job_id: str) -> set[str]:
         """The leaves of an answer that are touched so far."""

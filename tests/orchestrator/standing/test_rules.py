@@ -50,6 +50,8 @@ def test_where_it_was_looked_ahead_that_decides_and_no_rank() -> None:
 
 def test_a_change_that_touches_nothing_is_counted_and_sampled() -> None:
     assert step(ANSWERED, checks=5).changes == 2
+    under_way = ANSWERED.model_copy(update={"running": "job"})
+    assert [step(under_way, checks=5, ended=ended).changes for ended in (False, True)] == [2, 2]
     assert step(ANSWERED, checks=5).start is None
     assert step(ANSWERED, checks=5, sample=1.0).start is RunKind.SAMPLE
     assert step(ANSWERED, sample=1.0).start is None, "nothing has changed"

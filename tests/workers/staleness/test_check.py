@@ -123,6 +123,16 @@ def test_a_mark_of_a_document_that_had_only_moved_goes_when_its_leaf_finds_what_
     assert kept.stale_by(pump) == {}
 
 
+def test_without_close_looks_the_look_at_the_end_of_the_ingest_says_what_is_back(kept: KeptAnswers) -> None:
+    pump = kept.ask("How much does the pump P-100 deliver?")
+    moved = StaleMark(doc_id="d", path="docs/river.md", by=StaleBy.MOVED, since=1.0, leaves=("0.0",))
+    kept.stale.mark("default", {pump: ([moved], [])})
+    options = kept.settings.staleness.model_copy(update={"close_s": 0.0})
+    kept.check._settings = kept.settings.model_copy(update={"staleness": options})
+    assert kept.put(cats="# Cats\n\nCats sleep all day.\n").fresh == 1
+    assert (kept.stale_by(pump), kept.stale.late("default")) == ({}, {})
+
+
 def test_a_new_title_counts_as_a_change(kept: KeptAnswers) -> None:
     pump = kept.ask("How much does the pump P-100 deliver?")
     kept.put(pump=f"---\ntitle: The old pump\n---\n\n{PUMP}")
