@@ -16,7 +16,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import Collector
 
 from orchestrator.metrics.snapshot import Snapshot
-from shared.contract import Queue
+from shared.contract import Queue, TaskName
 from shared.jobs.admission import QUANTUM
 from shared.jobs.states import Outcome
 from shared.jobs.totals import RAN_S, WAITED_S
@@ -201,7 +201,8 @@ def _spent(jobs: Mapping[str, int], settings: Settings) -> Iterator[Metric]:
 
 def _runs(runs: Mapping[str, int]) -> Iterator[Metric]:
     """What the worker processes have counted themselves."""
-    tasks, calls = dict[tuple[str, ...], float](), dict[tuple[str, ...], float]()
+    tasks: dict[tuple[str, ...], float] = {(task.queue, task, "refused"): 0.0 for task in TaskName}  # see _ended
+    calls = dict[tuple[str, ...], float]()
     for name, by in runs.items():
         first, of, what, *outcome = (*name.split(":"), "", "")[:4]
         if first == "count" and of == "task":
@@ -254,6 +255,7 @@ def _kept(snapshot: Snapshot) -> Iterator[Metric]:
         ("redis_memory_used_bytes", "used_memory", "Memory that Redis uses"),
         ("redis_memory_max_bytes", "maxmemory", "Memory that Redis may use; 0 = all of the machine's"),
         ("redis_connected_clients", "connected_clients", "Connections to Redis"),
+        ("redis_saving", "saving", "1 while Redis can write to its disk what it holds"),
     ):
         if key in redis:
             yield _gauge(name, text, {(): float(redis[key])})

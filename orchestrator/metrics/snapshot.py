@@ -38,6 +38,8 @@ OTHER = "other"
 #: What of Redis is counted, in the order in which it is read.
 KEPT = ("cache_bytes", "cache_entries", "dead_letters", "damaged_jobs", "ingests", "webhook_targets_waiting")
 _INFO = ("used_memory", "maxmemory", "evicted_keys", "connected_clients", "rejected_connections")
+#: "ok" while what Redis writes to its disk arrives there.
+_SAVED = ("aof_last_write_status", "aof_last_bgrewrite_status", "rdb_last_bgsave_status")
 
 
 @dataclass(frozen=True)
@@ -140,7 +142,7 @@ class SnapshotReader:
             "webhooks": whole_numbers(webhooks or {}),
             "reaper_at": _number(reaper),
             "sizes": {name: int(_number(value) or 0) for name, value in zip(KEPT, sizes, strict=True)},
-            "redis": {name: int(info[name]) for name in _INFO if name in (info or {})},
+            "redis": _of_redis(info or {}),
         }
 
     def _lanes(self, rings: Mapping[Lane, _Ring], under_way: Mapping[bytes, bytes]) -> dict[Lane, LaneState]:
@@ -193,3 +195,10 @@ def _number(value: Any) -> float | None:
         return None if value is None else float(value)
     except ValueError:
         return None
+
+
+def _of_redis(info: Mapping[str, Any]) -> dict[str, int]:
+    """What INFO tells of `_INFO`, and as `saving` whether Redis can write to its disk."""
+    found = {name: int(info[name]) for name in _INFO if name in info}
+    told = [info[name] for name in _SAVED if name in info]
+    return {**found, "saving": int(set(told) == {"ok"})} if told else found

@@ -35,7 +35,7 @@ QUERIES = [
     *(target["expr"] for panel in DASHBOARD["panels"] for target in panel.get("targets", [])),
 ]
 #: Prometheus' own.
-OWN = {"up": {"job", "instance"}}
+OWN = {"up": {"namespace", "job", "instance"}}
 
 
 def everything() -> Snapshot:
@@ -44,7 +44,7 @@ def everything() -> Snapshot:
     counts.add("task:plan.job", "done", 1.0)
     counts.add("call:llm", "done", 1.0)
     lane = LaneState({"acme": 1, "other": 0}, {"acme": 1, "other": 0}, 1, 1.0, 1.0)
-    names = ("used_memory", "maxmemory", "evicted_keys", "connected_clients", "rejected_connections")
+    names = ("used_memory", "maxmemory", "evicted_keys", "connected_clients", "rejected_connections", "saving")
     times = {f"{one}:interactive{kind}:1": 1 for one, kind in (("waited", ""), ("ran", ":question"))}
     return Snapshot(
         lanes=dict.fromkeys(Lane, lane),
@@ -69,7 +69,7 @@ def known() -> dict[str, set[str]]:
     found = defaultdict[str, set[str]](set, OWN)
     families = [*StoreCollector(everything, settings).collect(), *server.registry.collect()]
     for sample in (sample for family in families for sample in family.samples):
-        found[sample.name] |= {"job", "instance", *sample.labels}
+        found[sample.name] |= {"namespace", "job", "instance", *sample.labels}
     server.close()
     return found
 
@@ -93,6 +93,18 @@ def test_what_the_store_tells_is_never_summed_over_instances():
     for query in QUERIES:
         for name in re.findall(r"sum(?: by \([^)]*\))? \((?:rate|increase)?\(?(ramify_\w+)", query):
             assert name.startswith("ramify_http_"), query
+
+
+def test_no_query_takes_two_installations_for_one():
+    for rule in ALERTS:
+        grouped = re.findall(r"\b(?:max|sum)(?: by \(([^)]*)\))?", rule["expr"])
+        assert all(labels.startswith("namespace, job") for labels in grouped), rule["alert"]
+    variables = {one["name"] for one in DASHBOARD["templating"]["list"]}
+    for panel in DASHBOARD["panels"]:
+        for target in panel.get("targets", []):
+            names = re.findall(r"ramify_\w+(?:\{([^}]*)\})?", target["expr"])
+            assert all(chosen.startswith('namespace=~"$namespace", job=~"$job"') for chosen in names), target["expr"]
+    assert {"namespace", "job"} <= variables
 
 
 def test_every_alert_has_a_severity_a_summary_and_a_paragraph_that_says_what_to_do():
