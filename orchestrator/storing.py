@@ -124,13 +124,12 @@ class Storing:
             return Migration(of, MigrationOptions(), dense_encoder(self.settings), tell).drop_old()
 
     def snapshot(self, to: Path | None = None) -> SnapshotFile:
-        """Save everything. `to`: a file for it; a server's stays on the server, too."""
+        """Save everything, in the file `to`, or where the store's snapshots are."""
         if self.embedded:
             return self._embedded_snapshot(to)
         with self._server() as of:
             snapshots = ServerSnapshots(of, self.settings)
-            made = snapshots.create()
-            return snapshots.download(made.name, to) if to else made
+            return snapshots.create() if to is None else snapshots.fetched(to)
 
     def snapshots(self) -> list[SnapshotFile]:
         """What has been saved: on the server, or below the data folder; oldest first."""
@@ -149,6 +148,12 @@ class Storing:
             )
             for one in files
         ]
+
+    def delete_snapshot(self, name: str) -> None:
+        """Remove a snapshot from the server."""
+        self._needs_server("snapshot delete", f"its snapshots are files below {self.settings.data_dir / SNAPSHOTS}")
+        with self._server() as of:
+            ServerSnapshots(of, self.settings).delete(name)
 
     def download(self, name: str, to: Path) -> SnapshotFile:
         """Fetch a snapshot of the server into a file."""

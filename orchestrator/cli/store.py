@@ -105,7 +105,9 @@ def migrate(  # noqa: PLR0913 - the signature is the command line
 def create(
     ctx: typer.Context,
     *,
-    to: Annotated[Path | None, typer.Option(metavar="FILE", help="Put it here, too.", dir_okay=False)] = None,
+    to: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Put it here, and nowhere else.", dir_okay=False)
+    ] = None,
     json: options.Json = False,
 ) -> None:
     """Save all chunks of all tenants; searches and writes go on."""
@@ -137,6 +139,18 @@ def download(
     """Fetch a snapshot of the server, checked by its SHA-256."""
     made = _storing(ctx).download(name, file)
     _done(made, _line(made), as_json=json)
+
+
+@snapshot.command()
+def delete(
+    ctx: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="As `list` shows it.", show_default=False)],
+    *,
+    json: options.Json = False,
+) -> None:
+    """Remove a snapshot from the server."""
+    _storing(ctx).delete_snapshot(name)
+    _done({"deleted": name}, f"{name} is deleted", as_json=json)
 
 
 @snapshot.command()

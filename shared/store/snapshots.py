@@ -41,6 +41,14 @@ class ServerSnapshots:
             made = _result(client.post(f"/collections/{name}/snapshots", params={"wait": "true"}), "making a snapshot")
         return _file(made, name)
 
+    def fetched(self, to: Path) -> SnapshotFile:
+        """Make one and put it into the file `to`; the server, whose disk would fill, keeps none. Raises: as they do."""
+        made = self.create()
+        try:
+            return self.download(made.name, to)
+        finally:
+            self.delete(made.name)
+
     def all(self) -> list[SnapshotFile]:
         """Those of all collections of the name, oldest first."""
         found: list[SnapshotFile] = []
@@ -52,10 +60,7 @@ class ServerSnapshots:
 
     def download(self, name: str, to: Path) -> SnapshotFile:
         """Fetch one into the file `to`, checked against the server's SHA-256. Raises: InputError, StoreError."""
-        one = next((one for one in self.all() if one.name == name), None)
-        if one is None:
-            raise InputError("NAME", name, "there is no such snapshot: `ramify store snapshot list`")
-        doing = "downloading a snapshot"
+        one, doing = self._named(name), "downloading a snapshot"
         with self._asked(doing) as client, whole_file(to) as fresh:
             with client.stream("GET", f"/collections/{one.collection}/snapshots/{one.name}") as answer:
                 if answer.status_code != _FOUND:
@@ -66,6 +71,19 @@ class ServerSnapshots:
                         file.write(block)
             check_sum(fresh, one.sha256)
         return one.model_copy(update={"path": str(to), "sha256": write_checksum(to)})
+
+    def delete(self, name: str) -> None:
+        """Remove one from the server. Raises: InputError, StoreError, TransientError."""
+        one, doing = self._named(name), "deleting a snapshot"
+        with self._asked(doing) as client:
+            path = f"/collections/{one.collection}/snapshots/{one.name}"
+            _result(client.delete(path, params={"wait": "true"}), doing)
+
+    def _named(self, name: str) -> SnapshotFile:
+        for one in self.all():
+            if one.name == name:
+                return one
+        raise InputError("NAME", name, "there is no such snapshot: `ramify store snapshot list`")
 
     def restore(self, path: Path) -> str:
         """Make a new collection of a file and let everybody use that; its name. The one before stays until dropped.

@@ -29,6 +29,7 @@ LOCAL = {
     "store status": "is for who runs the store", "store init": "as it", "store migrate": "takes hours",
     "store snapshot create": "writes files", "store snapshot list": "lists them",
     "store snapshot download": "writes files", "store snapshot restore": "reads files",
+    "store snapshot delete": "removes them",
     "store reconcile": "is run after a restore",
 }  # fmt: skip
 #: Operations without a command, with the reason.

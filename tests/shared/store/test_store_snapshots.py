@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -123,6 +124,25 @@ def test_a_snapshot_of_the_collection_in_use_is_made_and_fetched(
         "/aliases", "/collections/ramify-2/snapshots", "/collections", "/collections/ramify-2/snapshots",
         "/collections/ramify-2/snapshots/s1",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_one_that_was_to_go_into_a_file_does_not_stay_on_the_server(
+    qdrant: FakeQdrant, snapshots: ServerSnapshots, tmp_path: Path, *, whole: bool
+) -> None:
+    (expected := tmp_path / "expected").write_bytes(CONTENT)
+    qdrant.script.extend([
+        answer({"aliases": [{"alias_name": "ramify", "collection_name": "ramify-2"}]}),
+        answer({"name": "s1", "size": 5, "checksum": "c"}),
+        *listing(sha256_of(expected)), Answer(body=CONTENT if whole else CONTENT[:-1]),
+        *listing(sha256_of(expected)), answer(True),
+    ])  # fmt: skip
+    with nullcontext() if whole else pytest.raises(StoreError, match="is damaged"):
+        snapshots.fetched(tmp_path / "s1")
+    assert (tmp_path / "s1").exists() == whole
+    assert [(how, path.split("?")[0]) for _, how, path in qdrant.seen][-1] == (
+        "DELETE", "/collections/ramify-2/snapshots/s1",
+    )  # fmt: skip
 
 
 def test_what_was_damaged_on_the_way_is_no_file(qdrant: FakeQdrant, snapshots: ServerSnapshots, tmp_path: Path) -> None:
