@@ -103,6 +103,9 @@ class ServerSnapshots:
             params = {"wait": "true", "priority": "snapshot", **({"checksum": checksum} if checksum else {})}
             upload = f"/collections/{target}/snapshots/upload"
             _result(client.post(upload, params=params, files={"snapshot": (path.name, file)}), doing)
+        for kept in self.all():  # Qdrant keeps what was uploaded
+            if kept.collection == target:
+                self.delete(kept.name)
         # Its state is the one that it was taken in, unless that was in the middle of a write.
         cut = dict.fromkeys(self._of.meta(target).writing, 0)
         changed = {"index_version": time.time_ns(), **cut} if cut else {}
