@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 
-def pdf(pages: list[list[str]], title: str = "", day: str = "20240517") -> bytes:
-    """Pages of lines in Helvetica, from the top down; a page without lines has a picture's place and no text."""
+
+def pdf(pages: Sequence[Sequence[str] | None], title: str = "", day: str = "20240517") -> bytes:
+    """Pages of lines in Helvetica, from the top down; one without lines has a picture and no text, None nothing."""
     objects: list[bytes] = [b"", b"", b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"]
     kids = []
     for lines in pages:
         shown = b" ".join(
             b"BT /F1 12 Tf 72 %d Td (%s) Tj ET" % (780 - 20 * place, line.encode("latin-1"))
-            for place, line in enumerate(lines)
+            for place, line in enumerate(lines or ())
         )
+        shown = shown or (b"" if lines is None else b"0 0 99 99 re f")
         objects.append(b"<< /Length %d >>\nstream\n%s\nendstream" % (len(shown), shown))
         objects.append(
             b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents %d 0 R "

@@ -41,10 +41,19 @@ def _chapters(archive: ZipFile, path: str, book: Any) -> Iterator[FilePart]:
         content = member(archive, posixpath.normpath(posixpath.join(posixpath.dirname(path), unquote(href))))
         if content.strip():
             tree = tree_of(content)
-            name, front = title_of(tree), _is_front(tree)
+            name, front = _name_of(tree, href), _is_front(tree)
             number += not front
             place = f"{'front matter' if front else f'chapter {number}'}{f' ({name})' if name else ''}"
             yield FilePart(whole_text(content), place)
+
+
+def _name_of(tree: Any, href: str) -> str:
+    """What a chapter calls itself; pandoc gives it the name of its file as a title, so that its heading counts."""
+    title = title_of(tree)
+    if title != posixpath.basename(unquote(href)):
+        return title
+    first = next(tree.iter("h1", "h2", "h3"), None)
+    return " ".join(first.text_content().split()) if first is not None else ""
 
 
 def _is_front(tree: Any) -> bool:

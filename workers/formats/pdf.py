@@ -60,7 +60,7 @@ def parse(content: bytes, name: str) -> Parsed:
         raise FormatError("is no PDF that can be read (broken or truncated): save it anew") from None
     try:
         pages = [_lines_of(document, number) for number in range(len(document))]
-        silent = [number for number, lines in enumerate(pages, start=1) if not lines]
+        silent = [n for n, lines in enumerate(pages, start=1) if not lines and not _is_blank(document, n - 1)]
         seen = ocr.texts_of(document, silent) if silent and ocr.installed() else {}
         about = document.get_metadata_dict()
     finally:
@@ -91,6 +91,18 @@ def _lines_of(document: pdfium.PdfDocument, number: int) -> list[_Line]:
             text.close()
     except pdfium.PdfiumError:
         return []
+    finally:
+        page.close()
+
+
+def _is_blank(document: pdfium.PdfDocument, number: int) -> bool:
+    """True for a page that holds nothing, not even a picture, such as those between the chapters of a book."""
+    try:
+        page = document[number]
+    except pdfium.PdfiumError:
+        return False
+    try:
+        return int(raw.FPDFPage_CountObjects(page.raw)) == 0
     finally:
         page.close()
 

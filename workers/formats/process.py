@@ -14,7 +14,7 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from queue import LifoQueue
@@ -52,9 +52,9 @@ T = TypeVar("T")
 
 
 class Handler(Protocol):
-    """Work of a process: the reply to what was asked. Raises: FormatError with one sentence."""
+    """Work of a process: the reply to what was asked, in parts. Raises: FormatError with one sentence."""
 
-    def __call__(self, asked: Mapping[str, Any], content: bytes, /, *, is_read: Callable[[], None]) -> bytes:
+    def __call__(self, asked: Mapping[str, Any], content: bytes, /, *, is_read: Callable[[], None]) -> Sequence[bytes]:
         """`is_read` is called when nothing of the content is left to be read: the seconds of cutting begin."""
 
 
@@ -88,7 +88,7 @@ class ParserPool:
         task: str,
         asked: Mapping[str, Any],
         content: bytes,
-        read: Callable[[bytes], T],
+        read: Callable[[memoryview], T],
         seconds: float | None = None,
     ) -> T:
         """What `read` makes of the reply to a task: "parse", or a function of `_HANDLERS`. Raises as `parse`.
@@ -124,7 +124,7 @@ class ParserProcess:
         """Of the process that runs; 0 for none."""
         return self._process.pid if self._process else 0
 
-    def ask(self, asked: Mapping[str, Any], content: bytes, read: Callable[[bytes], T]) -> T:
+    def ask(self, asked: Mapping[str, Any], content: bytes, read: Callable[[memoryview], T]) -> T:
         """As the pool does; `asked` names the task and its seconds."""
         process, seconds = self._started(), float(asked["seconds"])
         pictures = ocr.SECONDS if ocr.installed() else 0
@@ -150,7 +150,7 @@ class ParserProcess:
         if reply.startswith(_FAULT):
             raise FormatError(reply[len(_FAULT) :].decode("utf-8", "replace"))
         try:
-            return read(reply[len(_GIVEN) :])
+            return read(memoryview(reply)[len(_GIVEN) :])
         except (TypeError, ValueError, KeyError):
             self.end()
             raise FormatError("its parser gave no reply that can be read: leave it out") from None
@@ -203,14 +203,15 @@ def _environment() -> Mapping[str, str]:
 
 def _send(process: subprocess.Popen[bytes], head: bytes, content: bytes, deadline: float) -> None:
     stream = _stream(process.stdin)
-    view = memoryview(_LENGTH.pack(len(head)) + head + _LENGTH.pack(len(content)) + content)
-    while view:
-        _ready(deadline, write=stream)
-        with contextlib.suppress(BlockingIOError):
-            view = view[os.write(stream, view[:1_000_000]) :]
+    for part in (_LENGTH.pack(len(head)) + head + _LENGTH.pack(len(content)), content):
+        view = memoryview(part)
+        while view:
+            _ready(deadline, write=stream)
+            with contextlib.suppress(BlockingIOError):
+                view = view[os.write(stream, view[:1_000_000]) :]
 
 
-def _received(process: subprocess.Popen[bytes], deadline: float) -> bytes:
+def _received(process: subprocess.Popen[bytes], deadline: float) -> bytearray:
     stream = _stream(process.stdout)
     (length,) = _LENGTH.unpack(_exactly(stream, _LENGTH.size, deadline))
     if length > _MAX_REPLY:
@@ -218,7 +219,7 @@ def _received(process: subprocess.Popen[bytes], deadline: float) -> bytes:
     return _exactly(stream, length, deadline)
 
 
-def _exactly(stream: int, length: int, deadline: float) -> bytes:
+def _exactly(stream: int, length: int, deadline: float) -> bytearray:
     found = bytearray()
     while len(found) < length:
         _ready(deadline, read=stream)
@@ -226,7 +227,7 @@ def _exactly(stream: int, length: int, deadline: float) -> bytes:
         if not piece:
             raise EOFError
         found += piece
-    return bytes(found)
+    return found
 
 
 def _ready(deadline: float, *, read: int | None = None, write: int | None = None) -> None:
@@ -249,28 +250,29 @@ def main() -> None:
     requests = sys.stdin.buffer
     confine(MEMORY_BYTES)
 
-    def send(reply: bytes) -> None:
-        replies.write(_LENGTH.pack(len(reply)) + reply)
+    def send(*parts: bytes) -> None:
+        replies.write(_LENGTH.pack(sum(map(len, parts))))
+        replies.writelines(parts)
         replies.flush()
 
     def is_read() -> None:
         time_left(CUT_S)
-        send(b"")
+        send()
 
     while head := requests.read(_LENGTH.size):
         asked = json.loads(requests.read(_LENGTH.unpack(head)[0]))
         content = requests.read(_LENGTH.unpack(requests.read(_LENGTH.size))[0])
         time_left(asked["seconds"])
-        send(_reply(asked, content, is_read))
+        send(*_reply(asked, content, is_read))
 
 
-def _documents_of(reply: bytes) -> list[Parsed]:
-    return [Parsed.of_json(one) for one in json.loads(reply)]
+def _documents_of(reply: memoryview) -> list[Parsed]:
+    return [Parsed.of_json(one) for one in json.loads(bytes(reply))]
 
 
-def _parse(asked: Mapping[str, Any], content: bytes, /, *, is_read: Callable[[], None]) -> bytes:
+def _parse(asked: Mapping[str, Any], content: bytes, /, *, is_read: Callable[[], None]) -> Sequence[bytes]:
     del is_read
-    return json.dumps([one.as_json() for one in parsed(asked["format"], content, asked["name"])]).encode()
+    return (json.dumps([one.as_json() for one in parsed(asked["format"], content, asked["name"])]).encode(),)
 
 
 def parsed(format_name: str, content: bytes, name: str) -> list[Parsed]:
@@ -291,11 +293,11 @@ def _parser(format_name: str) -> Parser:
     return parser
 
 
-def _reply(asked: Mapping[str, Any], content: bytes, is_read: Callable[[], None]) -> bytes:
+def _reply(asked: Mapping[str, Any], content: bytes, is_read: Callable[[], None]) -> Sequence[bytes]:
     task = asked["task"]
     try:
         handler: Handler = _parse if task == "parse" else getattr(import_module(_HANDLERS), task)
-        return _GIVEN + handler(asked, content, is_read=is_read)
+        return _GIVEN, *handler(asked, content, is_read=is_read)
     except FormatError as error:
         fault = str(error)
     except ImportError as error:
@@ -306,7 +308,7 @@ def _reply(asked: Mapping[str, Any], content: bytes, is_read: Callable[[], None]
         fault = "is nested too deeply: save it anew"
     except Exception as error:  # noqa: BLE001 - a parser's fault on a broken file costs that file
         fault = f"cannot be read ({type(error).__name__}): it is broken, or not what its name says"
-    return _FAULT + fault.encode("utf-8", "replace")
+    return _FAULT, fault.encode("utf-8", "replace")
 
 
 if __name__ == "__main__":

@@ -44,16 +44,18 @@ def packed(passages: Iterable[KeywordVectors]) -> bytes:
     return b"".join(pieces)
 
 
-def unpacked(data: bytes) -> list[KeywordVectors]:
-    """What `packed` was given. Raises: ValueError for anything else."""
-    found, at = list[SparseVector](), 0
-    while at < len(data):
-        (count,) = array("I", data[at : at + _WORD])
+def unpacked(data: bytes | memoryview) -> list[KeywordVectors]:
+    """What `packed` was given, as arrays, which take a tenth of the memory of tuples. Raises: ValueError."""
+    words, found, at = memoryview(data).cast("B"), list[SparseVector](), 0
+    while at < len(words):
+        (count,) = words[at : at + _WORD].cast("I")
         middle, end = at + _WORD * (1 + count), at + _WORD * (1 + 2 * count)
-        indices, values = array("I", data[at + _WORD : middle]), array("f", data[middle:end])
+        indices, values = array("I"), array("f")
+        indices.frombytes(words[at + _WORD : middle])
+        values.frombytes(words[middle:end])
         if len(values) != count or not (_ascend(indices) and all(map(isfinite, values))):
             raise ValueError("no keyword vectors")
-        found.append(SparseVector.of_valid({"indices": tuple(indices), "values": tuple(values)}))
+        found.append(SparseVector.of_valid({"indices": indices, "values": values}))
         at = end
     if len(found) % len(_FIELDS):
         raise ValueError("no keyword vectors")

@@ -61,12 +61,12 @@ def asked_of(
     return asked, b"".join(raw.content for raw in raws)
 
 
-def make(asked: Mapping[str, Any], content: bytes, /, *, is_read: Callable[[], None]) -> bytes:
+def make(asked: Mapping[str, Any], content: bytes, /, *, is_read: Callable[[], None]) -> Sequence[bytes]:
     """In the process: the documents of files, cut, and their keyword vectors if it is told the encoders."""
     sizes, rest = ChunkingSettings.model_validate(asked["sizes"]), memoryview(content)
     read = []
     for said, length in zip(asked["raws"], asked["lengths"], strict=True):
-        raw = RawDocument(content=bytes(rest[:length]), **said)
+        raw = RawDocument(content=content if length == len(content) else bytes(rest[:length]), **said)
         rest = rest[length:]
         read.append(with_given(raw, read_documents(raw, sizes.max_document_bytes, parsed)))
     is_read()
@@ -75,14 +75,15 @@ def make(asked: Mapping[str, Any], content: bytes, /, *, is_read: Callable[[], N
     if encoders := _encoders(asked["encoders"]):
         chunks = [chunk for items in files for one in items if isinstance(one, _MadeDocument) for chunk in one.chunks]
         vectors = packed(encoders.vectors(chunk.full_text) for chunk in chunks)
-    reply = _MadeReply.model_construct(files=tuple(map(tuple, files))).model_dump_json(exclude_defaults=True).encode()
-    return _LENGTH.pack(len(reply)) + reply + vectors
+    made = _MadeReply.model_construct(files=tuple(map(tuple, files)))
+    reply = made.__pydantic_serializer__.to_json(made, exclude_defaults=True)
+    return _LENGTH.pack(len(reply)), reply, vectors
 
 
-def made_files(raws: Sequence[RawDocument], reply: bytes) -> MadeFiles:
+def made_files(raws: Sequence[RawDocument], reply: memoryview) -> MadeFiles:
     """What a process says to have made of these files. Raises: ValueError for what it cannot have."""
     (length,), start = _LENGTH.unpack_from(reply), _LENGTH.size
-    said = _MadeReply.model_validate_json(reply[start : start + length])
+    said = _MadeReply.model_validate_json(bytes(reply[start : start + length]))
     vectors = unpacked(reply[start + length :])
     with_vectors, cuts = bool(vectors), dict[str, CutDocument]()
     left, files = iter(vectors), list[list[Document | DocumentOutcome]]()
@@ -99,13 +100,13 @@ def made_files(raws: Sequence[RawDocument], reply: bytes) -> MadeFiles:
     return files, cuts
 
 
-def encode(asked: Mapping[str, Any], content: bytes, /, *, is_read: Callable[[], None]) -> bytes:
+def encode(asked: Mapping[str, Any], content: bytes, /, *, is_read: Callable[[], None]) -> Sequence[bytes]:
     """In the process: the keyword vectors of passages."""
     encoders = _encoders(asked["encoders"])
     assert encoders is not None  # noqa: S101 - who asks has some
     texts = json.loads(content)
     is_read()
-    return packed(map(encoders.vectors, texts))
+    return (packed(map(encoders.vectors, texts)),)
 
 
 def asked_to_encode(texts: Sequence[str], encoders: KeywordEncoders) -> tuple[dict[str, Any], bytes]:

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import PurePath
+
 from shared.models import Citation, Hit
+from shared.models.ingest import FORMATS
 from shared.models.support import Quotation
 from workers.display import plain_line
+
+#: Formats of messages.
+_MAILS = frozenset({"mail", "mbox"})
 
 
 def citation(number: int, hit: Hit, quote: str) -> Citation:
@@ -18,12 +24,23 @@ def citation(number: int, hit: Hit, quote: str) -> Citation:
         path=plain_line(hit.path),
         title=plain_line(hit.title),
         quote=quote,
-        place=plain_line(hit.place_of(quote)),
+        place=plain_line(_place(hit, quote)),
         where=hit.place_at(first, first + len(quote)),
         start=start,
         end=end,
         score=hit.score,
     )
+
+
+def _place(hit: Hit, quote: str) -> str:
+    """Where in its file a quote stands, as people read it.
+
+    A file of a format without pages, such as Word or mail, has its headings, and a mail without any its subject.
+    """
+    suffix = PurePath(hit.path.partition("#")[0]).suffix.lower()
+    if (place := hit.place_of(quote)) or suffix not in FORMATS:
+        return place
+    return hit.heading or (f'message "{hit.title}"' if FORMATS[suffix] in _MAILS else "")
 
 
 def quotation(number: int, hit: Hit, quote: str) -> Quotation:

@@ -231,6 +231,10 @@ def test_given_pages_without_text_when_parsed_then_they_are_named(parser: Parser
     assert found.notes == ("needs OCR: 2 of 4 pages have no text (page 2, 4): pip install 'ramify[ocr]'",)
     with pytest.raises(FormatError, match="needs OCR: 2 of 2 pages have no text"):
         _parsed(parser, ".pdf", pdf([[], []]))
+    blank = _parsed(parser, ".pdf", pdf([["Words."], None, ["More."]]))
+    assert (blank.notes, [name for _, name in blank.places]) == ((), ["p. 1", "p. 3"])
+    with pytest.raises(FormatError, match="has pages without text: leave it out"):
+        _parsed(parser, ".pdf", pdf([None]))
 
 
 _OCR = """
@@ -431,6 +435,13 @@ def test_given_a_book_with_a_title_page_when_read_then_chapters_are_counted_behi
     (document,) = _read(".epub", _zip(**{**_EPUB, "OEBPS__1 .xhtml": page}))
     assert isinstance(document, Document)
     assert [place for _, place in document.places] == ["front matter (Book)", "chapter 1"]
+
+
+def test_given_a_book_whose_chapters_are_titled_by_their_files_when_read_then_headings_name_them() -> None:
+    page = "<html><head><title>2.xhtml</title></head><body><h2>Two</h2><p>It ends.</p></body></html>"
+    (document,) = _read(".epub", _zip(**{**_EPUB, "OEBPS__2.xhtml": page}))
+    assert isinstance(document, Document)
+    assert [place for _, place in document.places] == ["chapter 1 (One)", "chapter 2 (Two)"]
 
 
 @pytest.mark.parametrize("day", ["2024-99-99", "abcd-ef-gh", "0000-00-00"])

@@ -98,15 +98,13 @@ def test_given_a_process_that_is_taken_over_when_it_names_another_file_s_documen
     old: str, new: str
 ) -> None:
     raw = _raw("a.md", FILES["a.md"])
-    reply = made.make(*made.asked_of([raw], 0, SIZES, ENCODERS), is_read=lambda: None)
-    made.made_files([raw], reply)
-    (length,) = made._LENGTH.unpack_from(reply)
-    start = made._LENGTH.size
-    said = json.loads(reply[start : start + length])
+    length, reply, vectors = made.make(*made.asked_of([raw], 0, SIZES, ENCODERS), is_read=lambda: None)
+    made.made_files([raw], memoryview(length + reply + vectors))
+    said = json.loads(reply)
     said["files"][0][0]["document"][old] = new
     forged = json.dumps(said).encode()
     with pytest.raises(ValueError, match="of another file"):
-        made.made_files([raw], made._LENGTH.pack(len(forged)) + forged + reply[start + length :])
+        made.made_files([raw], memoryview(made._LENGTH.pack(len(forged)) + forged + vectors))
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from shared.models.support import Support
 from shared.settings.sections import EnumerationAggregator, SimpleAggregator
 from tests.fakes.findings import Scripted, found, hit
 from workers.merge.aggregators.simple import enumeration, simple
+from workers.merge.citations import citation
 from workers.merge.findings import Aggregated
 from workers.merge.support import with_support
 
@@ -125,3 +126,22 @@ def test_given_mark_then_what_no_source_says_stays_with_words_that_say_so() -> N
     assert (marked.support.supported, marked.support.unsupported, marked.support.removed) == (1, 2, ())
     assert [one.quotes for one in marked.support.spans if one.support is Support.UNSUPPORTED] == [(), ()]
     assert warnings == ("2 sentence(s) of the summary are marked: their sources do not say them.",)
+
+
+@pytest.mark.parametrize(
+    ("path", "fields", "place"),
+    [
+        ("r/a.docx", {"heading": "Care > Oil"}, "Care > Oil"),
+        ("r/a.docx", {}, ""),
+        ("r/a.docx", {"heading": "Care", "places": ((0, "p. 3"),)}, "p. 3"),
+        ("r/a.eml", {}, 'message "Pumps"'),
+        ("r/a.mbox#1@b", {}, 'message "Pumps"'),
+        ("r/a.md", {"heading": "Care"}, ""),
+    ],
+)
+def test_given_a_source_without_pages_when_cited_then_its_heading_or_its_subject_is_the_place(
+    path: str, fields: dict[str, object], place: str
+) -> None:
+    source = hit(1, "Oil the pump.", title="Pumps").but(path=path, **fields)
+    found = citation(1, source, "Oil the pump.")
+    assert (found.place, found.where and found.where.page) == (place, 3 if place == "p. 3" else None)
