@@ -164,19 +164,42 @@ class Host:
     def plug(self) -> None:
         """Whatever was done to it, it is as in the beginning."""
         _ip("-n", self._switch, "link", "set", self._port, "master", "br0", "up")
-        words = ["tc", "-n", self._switch, "qdisc", "del", "dev", self._port, "root"]
-        subprocess.run(words, capture_output=True, check=False)  # there may be none
+        for words in (
+            ("tc", "qdisc", "del", "dev", self._port, "root"),
+            ("nft", "delete", "table", "bridge", self._port),
+        ):
+            if shutil.which(words[0]):
+                subprocess.run(["ip", "netns", "exec", self._switch, *words], capture_output=True, check=False)
 
     def silence(self) -> None:
         """The switch drops all of it: the link stays up, and nobody is told anything, no RST and no ICMP."""
         _ip("-n", self._switch, "link", "set", self._port, "nomaster")
 
-    def impair(self, *how: str) -> None:
-        """What is sent to it is lost or late, as netem says it. Skips the test where the kernel has no netem."""
-        words = ["tc", "-n", self._switch, "qdisc", "replace", "dev", self._port, "root", "netem", *how]
-        done = subprocess.run(words, capture_output=True, text=True, check=False)
-        if done.returncode:
-            pytest.skip(f"no netem: {done.stderr.strip()}")
+    def deafen(self) -> None:
+        """What is sent to it is lost, silently; what it sends arrives."""
+        self._dropped("oifname", self._port)
+
+    def mute(self) -> None:
+        """What it sends is lost, silently; what is sent to it arrives."""
+        self._dropped("iifname", self._port)
+
+    def impair(self, loss_percent: int, kbit: int, late_ms: int) -> None:
+        """So much is lost in each direction; what is sent to it waits for a line of so many kbit/s, at most so long."""
+        for way in ("iifname", "oifname"):
+            self._dropped(way, self._port, "numgen", "random", "mod", "100", "<", str(loss_percent))
+        slow = ("rate", f"{kbit}kbit", "burst", "20kb", "latency", f"{late_ms}ms")
+        _ip("netns", "exec", self._switch, "tc", "qdisc", "replace", "dev", self._port, "root", "tbf", *slow)
+
+    def _dropped(self, *which: str) -> None:
+        """Let the switch drop these frames. Skips the test where there is no nft."""
+        if not shutil.which("nft"):
+            pytest.skip("what the switch is to drop it is told by nft (Debian's package nftables)")
+        chain = ("bridge", self._port, "forward")
+        for words in (
+            ("table", *chain[:2]), ("chain", *chain, "{ type filter hook forward priority 0 ; }"),
+            ("rule", *chain, *which, "drop"),
+        ):  # fmt: skip
+            _ip("netns", "exec", self._switch, "nft", "add", *words)
 
     def power_off(self) -> None:
         """Every process ends at once."""

@@ -103,7 +103,7 @@ class Cut:
 
 
 def lossy(host: Host) -> None:
-    host.impair("loss", "50%", "delay", "2000ms")
+    host.impair(loss_percent=20, kbit=512, late_ms=2000)
 
 
 SHORT = {"a host, silently": Cut("two", Host.silence)}
@@ -111,6 +111,8 @@ ALL = {
     **SHORT,
     "a host, unplugged": Cut("two", Host.unplug),
     "a host on a bad line": Cut("three", lossy),
+    "a host that hears nothing": Cut("one", Host.deafen),
+    "a host that nobody hears": Cut("two", Host.mute),
     "the client": Cut("desk", Host.silence),
     "the services": Cut("services", Host.silence, 30.0),
     "the services, unplugged, while people wait": Cut("services", Host.unplug, 10.0, "interactive"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from orchestrator.storing import Storing
 from shared.models import Answer
 from shared.settings import Settings, load_settings
 from tests.faults.redis_stage import pools
+from tests.support.qdrant_node import QdrantNode
 from tests.support.redis_server import RedisServer
 from tests.support.waiting import until
 
@@ -31,10 +32,14 @@ LATER = "What is the code word of the streams?"
 
 @dataclass
 class Backups:
-    """Two moments of one installation: `early`, and `late`, after a document has changed. Each of Redis and store."""
+    """Two moments of one installation: `early`, and `late`, after a document has changed. Each of Redis and store.
+
+    `kind`: of the store, as in its settings.
+    """
 
     folder: Path
     notes: Path
+    kind: str
     answers: dict[str, Answer] = field(default_factory=dict)
     later: str = ""
     waiting: list[str] = field(default_factory=list)
@@ -48,7 +53,17 @@ class Backups:
             client.bgsave()
             until(lambda: client.lastsave() > before, 30, "Redis has written its file", every_s=0.2)
         shutil.copy(server.folder / "dump.rdb", self.folder / f"{name}.rdb")
-        Storing(settings).snapshot(self.folder / f"{name}.tar.gz")
+        Storing(settings).snapshot(self.folder / f"{name}.snapshot")
+
+    @contextmanager
+    def settings_at(self, place: Path, server: RedisServer) -> Iterator[Settings]:
+        """With a fresh store there."""
+        (place / "data").mkdir(mode=0o700, exist_ok=True)
+        with ExitStack() as stack:
+            store: dict[str, object] = {"kind": self.kind}
+            if self.kind == "server":
+                store["url"] = stack.enter_context(QdrantNode(place / "qdrant")).url
+            yield load_settings(redis={"url": server.url}, data_dir=place / "data", store=store)
 
     @contextmanager
     def restored(self, redis_of: str, store_of: str) -> Iterator[tuple[RedisServer, Settings]]:
@@ -56,15 +71,9 @@ class Backups:
         place = self.folder / f"{redis_of}-{store_of}"
         (place / "redis").mkdir(parents=True)
         shutil.copy(self.folder / f"{redis_of}.rdb", place / "redis" / "appendonly.aof")
-        with RedisServer(place / "redis", lasting=True) as server:
-            settings = settings_at(place, server)
-            Storing(settings).restore(self.folder / f"{store_of}.tar.gz")
+        with RedisServer(place / "redis", lasting=True) as server, self.settings_at(place, server) as settings:
+            Storing(settings).restore(self.folder / f"{store_of}.snapshot")
             yield server, settings
-
-
-def settings_at(place: Path, server: RedisServer) -> Settings:
-    (place / "data").mkdir(mode=0o700, exist_ok=True)
-    return load_settings(redis={"url": server.url}, data_dir=place / "data")
 
 
 def ingested(client: Ramify, notes: Path) -> str:
@@ -72,14 +81,17 @@ def ingested(client: Ramify, notes: Path) -> str:
     return [step.job_id for step in client.ingest([notes])][-1]
 
 
-@pytest.fixture(scope="module")
-def backups(tmp_path_factory: pytest.TempPathFactory) -> Backups:
+@pytest.fixture(scope="module", params=["embedded", "server"])
+def backups(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Backups:
     folder = tmp_path_factory.mktemp("backups")
-    made = Backups(folder, folder / "notes")
+    made = Backups(folder, folder / "notes", request.param)
     shutil.copytree(NOTES, made.notes)
     place = folder / "first"
-    with RedisServer(place / "redis", lasting=True) as server, Ramify(settings_at(place, server)) as client:
-        settings = client.settings
+    with (
+        RedisServer(place / "redis", lasting=True) as server,
+        made.settings_at(place, server) as settings,
+        Ramify(settings) as client,
+    ):
         with pools(settings):
             ingested(client, made.notes)
             ids = [client.submit(question) for question in (QUESTION, OTHER)]
