@@ -58,7 +58,7 @@ class PoolWorker(Model):
 
 
 class PoolState(Model):
-    """One pool: messages that wait in its queues, its workers that live, and those that live and do not answer."""
+    """One pool: messages that wait in its queues, workers that serve these, and those that live and do not answer."""
 
     pool: str
     queues: dict[str, int]
@@ -155,7 +155,7 @@ class Operator:
                         age_s=round(seen.get(beat.worker, 0.0), 1),
                     )
                     for beat in beats
-                    if beat.pool == pool
+                    if not set(queues).isdisjoint(beat.queues)  # one may serve several pools
                 ),
                 silent=tuple(one for one in silent if one.pool == pool),
             )
