@@ -111,9 +111,12 @@ def lexical_parts(query: str, hits: Sequence[Hit]) -> list[LexicalParts]:
 
 
 def candidate_idf(asked: Iterable[str], documents: Sequence[frozenset[str]]) -> dict[str, float]:
-    """BM25's IDF of each asked term, ln(1 + (N - n + 0.5) / (n + 0.5)), over the candidates alone."""
-    wanted = set(asked)
-    counts = Counter(term for document in documents for term in wanted & document)
+    """BM25's IDF of each asked term, ln(1 + (N - n + 0.5) / (n + 0.5)), over the candidates alone.
+
+    In the order of the terms: a set has another one in each process, and sums over it other last digits.
+    """
+    wanted = dict.fromkeys(asked)
+    counts = Counter(term for document in documents for term in wanted.keys() & document)
     total = len(documents)
     return {term: math.log(1 + (total - counts[term] + 0.5) / (counts[term] + 0.5)) for term in wanted}
 

@@ -144,3 +144,8 @@ def test_guard_given_no_time_then_the_reranker_is_not_asked() -> None:
 
 def test_guard_given_no_hits_then_nothing_is_asked() -> None:
     assert GuardedReranker(Failing(PermanentError("asked"))).rerank("q", [], 1) == Reranked(reranker="endpoint:m")
+
+
+def test_words_are_weighed_in_the_order_of_the_question_whatever_order_sets_have_in_this_process() -> None:
+    asked = tuple(f"word{number}" for number in range(20))
+    assert tuple(candidate_idf((*asked, *asked), [frozenset(asked), frozenset(asked[:3])])) == asked
