@@ -23,6 +23,8 @@ _PAGE = 256
 #: Chunk ids are hashes, so the first pages in id order are a random sample. With passage lengths that spread as widely
 #: as their mean, 2,048 of them put the mean within about 4 % (two standard errors).
 _SAMPLE_PAGES = 8
+#: Times that the collection is made or joined: between a look at it and that, another process may do the same.
+_TRIES = 3
 
 
 class EncoderError(RamifyError):
@@ -111,14 +113,15 @@ class CollectionEncoders:
             if encoders := self.existing():
                 return encoders
             encoder = Bm25Encoder(mean_length(Bm25Encoder(1.0), chunks))
-            try:
-                self._store.create(self._built_with(encoder))
-            except StoreError:
-                # Another process, or another tenant, may have been first.
-                if self.existing() is None:
+            for left in reversed(range(_TRIES)):
+                try:
                     self._store.create(self._built_with(encoder))
-            if encoders := self.existing():
-                return encoders
+                except StoreError:
+                    # Another process, or another tenant, was first, and what it has made may still have to be joined.
+                    if self.existing() is None and not left:
+                        raise
+                if encoders := self.existing():
+                    return encoders
             raise StoreError("the collection was deleted while its first documents were written: ingest again")
 
     def _built_with(self, encoder: Bm25Encoder) -> BuiltWith:

@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 from qdrant_client import QdrantClient
 
+from shared.errors import StoreError
 from shared.models import Chunk
+from shared.store import BuiltWith
 from shared.store.chunk_store import ChunkStore
 from shared.store.server import ServerStore
 from workers.index.encoding import CollectionEncoders, KeywordEncoders
@@ -37,6 +39,25 @@ def test_given_two_hosts_that_make_the_collection_at_once_then_the_second_waits_
     other.join(10)
     assert len(found) == 2
     assert found[0].sparse.name == found[1].sparse.name
+
+
+def test_given_another_host_that_joins_between_a_look_and_the_making_then_its_encoders_are_used(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    client = QdrantClient(":memory:")
+    store, other = _store(client), _store(client)
+    steps = iter((
+        other._collection.create,
+        lambda _: CollectionEncoders(other, None, trigrams=True).ensure([CHUNK]),
+    ))  # fmt: skip
+
+    def late(made: BuiltWith) -> None:
+        next(steps)(made)
+        raise StoreError("it exists already")
+
+    monkeypatch.setattr(store, "create", late)
+    found = CollectionEncoders(store, None, trigrams=True).ensure([CHUNK])
+    assert found.sparse.avg_len == other.info().built_with.avg_len
 
 
 @pytest.mark.parametrize("last_step", ["create_collection", "update_collection"])
