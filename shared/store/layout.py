@@ -13,7 +13,7 @@ from shared.store import schema
 from shared.store.base import DENSE, SPARSE, TRIGRAM, BuiltWith
 
 #: The oldest Qdrant that knows all that is asked of it: filters by prefix, rarity of words among a tenant's chunks.
-OLDEST_SERVER = (1, 20)
+OLDEST_SERVER = (1, 19)
 
 
 class SettingDifference(Model):
