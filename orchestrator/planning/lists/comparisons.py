@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from datetime import date
+from datetime import date, timedelta
 from functools import partial
 
 from orchestrator.planning.lists.amounts import NUMBER, Amounts, amounts_of, measured, number_of, unit_end
 from orchestrator.planning.lists.dates import DateSpan, spans
 from orchestrator.planning.lists.field_told import field_part
 from orchestrator.planning.lists.field_values import FieldGroup, KnownFields, of_one_word
-from orchestrator.planning.lists.markers import NamedValues, is_negated
+from orchestrator.planning.lists.markers import NamedValues, is_negated, negation_start
 from orchestrator.planning.lists.numerals import with_digits
 from orchestrator.planning.lists.words import Sentence, compiled, listed, unique
 from shared.language.text import is_han, plain, terms
@@ -65,7 +65,8 @@ def take_field_days(sentence: Sentence, known: KnownFields, named: NamedValues, 
     if known.truncated:
         return
     for _ in range(_MOST_TAKEN):
-        found = next(_field_days(sentence.text, known, today), None)
+        readers = (_field_days, _days_over)
+        found = next((found for read in readers for found in read(sentence.text, known, today)), None)
         if found is None:
             return
         start, end, group, fits = found
@@ -94,6 +95,22 @@ def _field_days(
             if said and (days := _days(group := known.groups[key], today)):
                 start, end = (span.start, said.end()) if behind else (said.start(), span.end)
                 yield start, end, group, partial(_within, days, span)
+
+
+def _days_over(
+    text: str, known: KnownFields, today: date
+) -> Iterator[tuple[int, int, FieldGroup, Callable[[str], bool]]]:
+    """What is over, without a span of time beside it: "expired", "overdue for inspection", 已到期."""
+    for name, verb in zip(listed("over_name"), listed("over_verb"), strict=True):
+        found = re.search(verb, text)
+        if found is None or known.anywhere.at(text, found.start("verb")):
+            continue
+        what = found.groupdict().get("what") or ""
+        fits = {known.groups[key].first: known.groups[key] for key in known.groups if re.fullmatch(name, key)}
+        dated = [(group, days) for group in fits.values() if what in group.spelt[0] and (days := _days(group, today))]
+        if len(dated) == 1:
+            before = DateSpan(None, today - timedelta(days=1), *found.span())
+            yield *found.span(), dated[0][0], partial(_within, dated[0][1], before)
 
 
 def _day_done(
@@ -185,7 +202,7 @@ def _keep(
     wanted = FieldFilter(names=group.first, values=values, negated=is_negated(sentence, begun))
     named.fields.append(wanted)
     named.read_as.append(f"{spelt}: {field_part(wanted.model_copy(update={'names': group.spelt}))}")
-    sentence.take(begun, end)
+    sentence.take(negation_start(sentence, begun), end)
     named.taken[sentence.takes] = wanted
 
 

@@ -178,6 +178,8 @@ def _bent(text: str, found: re.Match[str], days: Period, start: int, today: date
     whole = whole_of(groups, today) if bend else None
     first, last = (bend and whole and bent_part(groups, whole, bend)) or days
     vague = is_choice(groups)
+    if groups.get("older"):
+        return DateSpan(None, last, start, end, vague=vague)
     if bend == "from":
         return DateSpan(first, None, start, end, vague=vague)
     if bend == "after":

@@ -10,6 +10,9 @@ from shared.language import reader_sentence
 from shared.language.text import value_key
 from shared.models.enumeration import FieldFilter, Scan, Values
 
+#: Values of one field that are told; of more it is told how many there are.
+_MOST_TOLD = 8
+
 
 def field_doubts(named: NamedValues, values: Values, question: str) -> Iterator[str]:
     """What may be meant otherwise, in the question's language."""
@@ -43,4 +46,6 @@ def field_part(wanted: FieldFilter) -> str:
     name = " or ".join(wanted.names)
     if not wanted.values:
         return f"{'no' if wanted.negated else 'any'} {name}"
-    return f"{'not ' if wanted.negated else ''}{name} = {' or '.join(wanted.values)}"
+    values, more = wanted.values[:_MOST_TOLD], len(wanted.values) - _MOST_TOLD
+    told = [*values, *([f"{more} more"] if more > 0 else [])]
+    return f"{'not ' if wanted.negated else ''}{name} = {' or '.join(told)}"

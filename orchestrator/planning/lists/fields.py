@@ -267,7 +267,7 @@ class FieldTaker:
 
     def is_bound(self, spelt: list[str], start: int) -> bool:
         """True for a number that others are compared with, behind a word that was not understood: "under 20"."""
-        number = any(each[:1].isdecimal() for each in spelt)
+        number = any(char.isdecimal() for each in spelt for char in each)
         return number and compiled(_BOUND_BEFORE).search(self.sentence.text[:start]) is not None
 
     def told(self, spelt: list[str], meant: Meant) -> None:

@@ -37,6 +37,11 @@ def with_digits(text: str) -> str:
     return text
 
 
+def in_digits(text: str) -> str:
+    """The text with digits for all spelt numbers: 2级 for 二级."""
+    return _spelt().sub(lambda found: str(_number(found[0])), text)
+
+
 def _number(spelt: str) -> int:
     """The number of a run of words: what a larger scale stands behind is counted by it."""
     section = rest = last = 0

@@ -20,6 +20,8 @@ _MONTHS = {"month": 1, "quarter": 3, "year": 12}
 _CENTURY = 30
 _FARTHEST = 1200
 _THIRDS, _HALF_MONTH = 3, 15
+#: Groups of the unit of so many days, weeks or months: back from today, on from it, and before those.
+_COUNTED = ("unit", "ahead", "older")
 
 
 class Period(NamedTuple):
@@ -68,7 +70,9 @@ def bent_part(found: Found, whole: Period, bend: Bend) -> Period | None:
 
 def is_choice(found: Found) -> bool:
     """True where the days are a choice: those of "early 2026" and of "the last three months"."""
-    return (_known("parts", found.get("part")) or (1, 1))[1] == _THIRDS or bool(found.get("unit"))
+    return (_known("parts", found.get("part")) or (1, 1))[1] == _THIRDS or any(
+        map(found.get, ("unit", "ahead", "older"))
+    )
 
 
 def whole_of(found: Found, today: date) -> Period | None:
@@ -82,8 +86,8 @@ def whole_of(found: Found, today: date) -> Period | None:
 def _whole(found: Found, today: date) -> Period | None:
     if rel := found.get("rel"):
         return _relative(rel, today)
-    if unit := _known("units", found.get("unit")):
-        return Period(_back(today, unit, int(found.get("n") or 1)), today)
+    if days := _from_today(found, today):
+        return days
     if decade := found.get("dec"):
         start = int(decade) if len(decade) > 2 else int(decade) + (1900 if int(decade) >= _CENTURY else 2000)
         return Period(date(start, 1, 1), date(start + 9, 12, 31))
@@ -97,6 +101,17 @@ def _whole(found: Found, today: date) -> Period | None:
         return _week_of_month(date(year, month, 1), 0 if week == "last" else _known("quarters", week) or int(week))
     days = _months(found, year) or _of_calendar(year, month, found.get("d"))
     return _week_of(days.first) if found.get("wd") else days
+
+
+def _from_today(found: Found, today: date) -> Period | None:
+    """The last or the next so many days, weeks or months, or all time before them."""
+    count = int(found.get("n") or 1) if any(map(found.get, _COUNTED)) else 0
+    if unit := _known("units", found.get("unit")):
+        return Period(_back(today, unit, count), today)
+    if unit := _known("units", found.get("ahead")):
+        return Period(today, _back(today, unit, -count))
+    unit = _known("units", found.get("older"))
+    return Period(date.min, _back(today, unit, count) - _DAY) if unit else None
 
 
 def _part_of(whole: Period, place: int, of: int) -> Period | None:
@@ -135,9 +150,10 @@ def _edge_of(whole: Period, at_start: bool, count: int, unit: DateUnit | None) -
 
 
 def _back(today: date, unit: DateUnit, count: int) -> date:
+    sign = 1 if count > 0 else -1
     if unit in _MONTHS:
-        return months_on(today, -min(count * _MONTHS[unit], _FARTHEST))
-    return today - min(count * (7 if unit == "week" else 1), 30 * _FARTHEST) * _DAY
+        return months_on(today, -sign * min(abs(count) * _MONTHS[unit], _FARTHEST))
+    return today - sign * min(abs(count) * (7 if unit == "week" else 1), 30 * _FARTHEST) * _DAY
 
 
 def _months(found: Found, year: int) -> Period | None:

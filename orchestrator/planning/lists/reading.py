@@ -40,6 +40,7 @@ from orchestrator.planning.lists.markers import (
 )
 from orchestrator.planning.lists.runs import named as named_runs
 from orchestrator.planning.lists.runs import told
+from orchestrator.planning.lists.scales import take_scales
 from orchestrator.planning.lists.superlatives import single, take_superlatives
 from orchestrator.planning.lists.understood import dated, parts_of, understood
 from orchestrator.planning.lists.words import (
@@ -102,6 +103,7 @@ def read_question(question: str, filters: Filters, values: Values, today: date) 
     nouns = Nouns(kinds, folder_names(values.folders), tags)
     if code is None:
         take_groups(sentence, known, nouns, named)
+        take_scales(sentence, known, named)
         take_comparisons(sentence, known, named)
     if why := _take_times(sentence, named, question, known, today):
         return Reading(warnings=(why,))

@@ -99,6 +99,25 @@ DATES = DateWords(
             r"(?<!\w)(?:the )?(?P<rel>today|yesterday|day before yesterday"
             r"|(?:this|last|previous|past) (?:year|month|week|quarter))(?!\w)"
         ),
+        re.compile(
+            r"(?<!\w)(?:(?:in|over|within|during|for) )?(?:the )?(?:next|coming|following|upcoming) (?P<n>\d{1,3}) "
+            r"(?P<ahead>day|week|month|quarter|year)s?(?!\w)"
+        ),
+        re.compile(r"(?<!\w)within (?P<n>\d{1,3}) (?P<ahead>day|week|month|year)s?(?: from (?:now|today))?(?!\w)"),
+        re.compile(
+            r"(?<!\w)(?:that (?:are|is) |which (?:are|is) )?(?:older than|more than|over) (?P<n>\d{1,3}) "
+            r"(?P<older>day|week|month|quarter|year)s?(?: old| ago)(?!\w)"
+        ),
+        re.compile(
+            r"(?<!\w)(?:that (?:are|is) |which (?:are|is) )?older than (?P<n>\d{1,3}) "
+            r"(?P<older>day|week|month|quarter|year)s?(?!\w)"
+        ),
+        re.compile(
+            r"(?<!\w)(?:that (?:are|is) |which (?:are|is) )?(?:newer|younger) than (?P<n>\d{1,3}) "
+            r"(?P<unit>day|week|month|quarter|year)s?(?: old)?(?!\w)"
+        ),
+        re.compile(r"(?<!\w)less than (?P<n>\d{1,3}) (?P<unit>day|week|month|quarter|year)s? (?:old|ago)(?!\w)"),
+        re.compile(r"(?<!\w)(?P<rel>tomorrow|(?:next|coming|following) (?:year|month|week|quarter))(?!\w)"),
         re.compile(r"(?<![\w'])(?:the )?(?P<dec>(?:19|20)\d0|[3-9]0)'?s(?!\w)"),
     ),
     months={name: number for number, name in enumerate(_MONTHS, 1)},
@@ -189,9 +208,12 @@ DATES = DateWords(
         "today": ("day", 0),
         "yesterday": ("day", 1),
         "day before yesterday": ("day", 2),
+        "tomorrow": ("day", -1),
         **{
             f"{word} {unit}": (unit, back)
-            for word, back in (("this", 0), ("last", 1), ("previous", 1), ("past", 1))
+            for word, back in (
+                ("this", 0), ("last", 1), ("previous", 1), ("past", 1), ("next", -1), ("coming", -1), ("following", -1)
+            )
             for unit in _UNITS
         },
     },

@@ -24,6 +24,7 @@ _DAY = r"\d{1,2} ?[日号]"
 _MONTH_BEHIND = r"月|[至到和与、\-~](?:十?[一二三四五六七八九十]|\d{1,2})月"
 #: Twelve first: the longer name of a number is sought before its parts.
 _COUNTED = "个?(?:天|日|周|星期|月(?!份)|季度|年)(?!度)"
+_COUNT_BEGINS = r"(?<![一二三四五六七八九十百\d第])"
 _SAID_MONTH = r"月(?:份|[上中下]旬|[初底末]|[至到、]|以[来前后]|之[前后]|[前后]|\d|的|有|里|$)"
 _NUMBERS = ("十二", "十一", "十", "九", "八", "七", "六", "五", "四", "三", "二", "一")
 _BACK = (("本", 0), ("这", 0), ("这个", 0), ("本个", 0), ("上", 1), ("上个", 1))
@@ -70,6 +71,13 @@ DATES = DateWords(
             r"(?:最近|过去|近)的?(?P<n>\d{1,3}) ?个?(?P<unit>天|日|周|星期|月|季度|年)"
             r"(?:之?内|以来|里|间)?(?![以之]?[前后])"
         ),
+        re.compile(
+            r"(?:未来|今后|接下来|往后|将来)的?(?P<n>\d{1,3}) ?个?(?P<ahead>天|日|周|星期|月|季度|年)(?:之?内|里|间)?"
+        ),
+        re.compile(r"(?<![近去\d])(?P<n>\d{1,3}) ?个?(?P<ahead>天|周|星期|月)[之以]?内(?=将?要?会?到期|过期|截止)"),
+        re.compile(r"(?<![近去\d年])(?P<n>\d{1,3}) ?个?(?P<older>天|周|星期|月|季度|年)[以之]前(?!的?[那这])"),
+        re.compile(r"(?:超过|满)(?P<n>\d{1,3}) ?个?(?P<older>天|周|星期|月|季度|年)以?前?(?=的)"),
+        re.compile(r"(?P<rel>明天|后天|明年|下个?(?:月|季度|周|星期)(?![一二三四五六日天末旬]))份?"),
         re.compile(r"(?:20 ?世纪 ?|(?<!\d))(?P<dec>(?:19|20)\d0|[3-9]0) ?年代"),
     ),
     quarters={"一": 1, "二": 2, "三": 3, "四": 4, "五": 5, "最后": 5},
@@ -96,7 +104,12 @@ DATES = DateWords(
         (re.compile(r"(?<=[近去头前后])的?半年"), "6个月"),
         (re.compile("九十年代"), "90年代"), (re.compile("八十年代"), "80年代"), (re.compile("七十年代"), "70年代"),
         *(
-            (re.compile(rf"(?<=[近去头前后初])的?{number}(?={_COUNTED})"), str(12 - place))
+            (
+                re.compile(
+                    rf"(?:(?<=[近去头前后初来])|{_COUNT_BEGINS}(?={number}{_COUNTED}[以之]?[前内]))的?{number}(?={_COUNTED})"
+                ),
+                str(12 - place),
+            )
             for place, number in enumerate((*_NUMBERS[:-2], "[二两]", "一"))
         ),
         *(
@@ -133,6 +146,9 @@ DATES = DateWords(
         "今年": ("year", 0), "本年": ("year", 0), "去年": ("year", 1), "前年": ("year", 2),
         "本月": ("month", 0), "这个月": ("month", 0), "上月": ("month", 1), "上个月": ("month", 1),
         "这月": ("month", 0),
+        "明天": ("day", -1), "后天": ("day", -2), "明年": ("year", -1),
+        **{f"{word}{unit}": (kind, -1) for word in ("下", "下个")
+           for unit, kind in (("月", "month"), ("季度", "quarter"), ("周", "week"), ("星期", "week"))},
         **{f"{word}{unit}": ("week", back) for word, back in _BACK for unit in ("周", "星期")},
         **{f"{word}季度": ("quarter", back) for word, back in _BACK},
     },
