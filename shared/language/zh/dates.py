@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from shared.language.base import Bend, DateWords
+from shared.language.base import Bend, DateUnit, DateWords
 
 _YEAR = r"(?P<y>(?:19|20)\d\d)"
 _SAID = r"((?:19|20)\d\d) ?年 ?"
@@ -27,6 +27,7 @@ _COUNTED = "个?(?:天|日|周|星期|月(?!份)|季度|年)(?!度)"
 _COUNT_BEGINS = r"(?<![一二三四五六七八九十百\d第])"
 _SAID_MONTH = r"月(?:份|[上中下]旬|[初底末]|[至到、]|以[来前后]|之[前后]|[前后]|\d|的|有|里|$)"
 _NUMBERS = ("十二", "十一", "十", "九", "八", "七", "六", "五", "四", "三", "二", "一")
+_NEXT: tuple[tuple[str, DateUnit], ...] = (("月", "month"), ("季度", "quarter"), ("周", "week"), ("星期", "week"))
 _BACK = (("本", 0), ("这", 0), ("这个", 0), ("本个", 0), ("上", 1), ("上个", 1))
 _BENDS: dict[str, Bend] = {
     **dict.fromkeys(("不早于", "及以后", "及之后", "(含)以后", "(含)之后", "开始"), "from"),
@@ -147,8 +148,7 @@ DATES = DateWords(
         "本月": ("month", 0), "这个月": ("month", 0), "上月": ("month", 1), "上个月": ("month", 1),
         "这月": ("month", 0),
         "明天": ("day", -1), "后天": ("day", -2), "明年": ("year", -1),
-        **{f"{word}{unit}": (kind, -1) for word in ("下", "下个")
-           for unit, kind in (("月", "month"), ("季度", "quarter"), ("周", "week"), ("星期", "week"))},
+        **{f"{word}{unit}": (kind, -1) for word in ("下", "下个") for unit, kind in _NEXT},
         **{f"{word}{unit}": ("week", back) for word, back in _BACK for unit in ("周", "星期")},
         **{f"{word}季度": ("quarter", back) for word, back in _BACK},
     },
