@@ -73,7 +73,7 @@ def compared(one: Any) -> Any:
 @pytest.mark.parametrize("overlay", ["small", "production", "rabbitmq"])
 def test_the_chart_makes_what_the_overlay_makes(overlay: str) -> None:
     def by_name(objects: tuple[Manifest, ...]) -> Manifest:
-        found = [compared(one) for one in objects if one["kind"] != "Namespace"]
+        found = [compared(one) for one in objects]
         return {f"{one['kind']} {one['metadata']['name']}": one for one in found}
 
     chart, manifests = by_name(charted(as_overlay(overlay))), by_name(rendered(overlay))
@@ -93,9 +93,11 @@ def test_values_change_what_they_name() -> None:
                 "flower": {"resources": {"limits": {"memory": "1Gi"}}},
             },
             "autoscaling": {"enabled": True, "prometheus": "http://p:9090"},
+            "imagePullSecrets": [{"name": "login"}],
         },
         namespace="answers",
     )
+    assert of_kind(objects, "ServiceAccount")["ramify"]["imagePullSecrets"] == [{"name": "login"}]
     found = of_kind(objects, "Deployment")
     assert {container(one)["image"] for one in found.values()} == {"r.example/ramify:0.2.0"}
     assert option(workers(objects)["search"], "-c") == "16"
@@ -115,6 +117,27 @@ def test_values_change_what_they_name() -> None:
     assert marks[0]["annotations"] != marks[1]["annotations"], "pods are exchanged when the settings change"
 
 
+def test_the_bundled_servers_have_the_size_that_is_asked_for() -> None:
+    limits = {"limits": {"memory": "12Gi"}}
+    redis = {"bundled": True, "maxmemory": "6gb", "resources": limits, "storage": "40Gi", "storageClass": "fast"}
+    qdrant = {"bundled": True, "storage": "90Gi"}
+    jsonschema.validate(VALUES | {"redis": redis, "qdrant": qdrant}, SCHEMA)
+    objects = charted({"redis": redis, "qdrant": qdrant})
+    found, before = of_kind(objects, "StatefulSet"), of_kind(charted({}), "StatefulSet")
+    assert container(found["ramify-redis"])["resources"] == limits
+    (claim,) = found["ramify-redis"]["spec"]["volumeClaimTemplates"]
+    assert claim["spec"] == {
+        "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "40Gi"}}, "storageClassName": "fast",
+    }  # fmt: skip
+    conf = of_kind(objects, "ConfigMap")["ramify-redis"]["data"]["redis.conf"]
+    assert re.findall(r"^maxmemory .*", conf, re.MULTILINE) == ["maxmemory 6gb"]
+    marks = [one["ramify-redis"]["spec"]["template"]["metadata"]["annotations"] for one in (found, before)]
+    assert marks[0] != marks[1], "its pod is exchanged"
+    (claim,) = found["ramify-qdrant"]["spec"]["volumeClaimTemplates"]
+    assert claim["spec"]["resources"] == {"requests": {"storage": "90Gi"}}
+    assert container(found["ramify-qdrant"]) == container(before["ramify-qdrant"])
+
+
 def test_pods_with_a_configuration_file_are_exchanged_when_it_changes() -> None:
     objects = of_kind(charted(as_overlay("rabbitmq")), "StatefulSet")
     marked = {name: one["spec"]["template"]["metadata"].get("annotations") for name, one in objects.items()}
@@ -131,6 +154,7 @@ def test_the_schema_takes_the_values_that_are_here_and_refuses_others() -> None:
     given = yaml.safe_load(example[1])
     merged = {name: value | given.get(name, {}) if isinstance(value, dict) else value for name, value in VALUES.items()}
     assert set(given) <= set(VALUES)
+    assert given["networkPolicies"] == as_overlay("production")["networkPolicies"]
     for values in (VALUES, merged):
         jsonschema.validate(values, SCHEMA)
     assert set(SCHEMA["required"]) == set(VALUES)
@@ -139,6 +163,9 @@ def test_the_schema_takes_the_values_that_are_here_and_refuses_others() -> None:
         {"pods": {"search": {"threads": "16"}}},
         {"pods": {"ops": {"threads": 2}}},
         {"redis": {"bundled": "no"}},
+        {"redis": {"bundled": True, "maxmemory": "6Gi"}},
+        {"qdrant": {"bundled": True, "maxmemory": "6gb"}},
+        {"imagePullSecrets": ["login"]},
         {"autoscaling": {"enabled": True, "prometheus": "p:9090"}},
         {"setings": ""},
     ):

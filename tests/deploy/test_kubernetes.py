@@ -22,6 +22,7 @@ from shared.settings import load_settings
 from shared.settings.sections import JobSettings
 from shared.tasks import health
 from tests.deploy.manifests import (
+    OVERLAYS,
     ROOT,
     Manifest,
     container,
@@ -36,11 +37,11 @@ from tests.deploy.manifests import (
 )
 from tests.deploy.test_watching import ALERTS, KNOWN
 from tests.support.redis_server import free_port
+from workers.formats.process import MEMORY_BYTES, MOST_PROCESSES
 
 Objects = tuple[Manifest, ...]
 PAGE = (ROOT / "docs" / "kubernetes.md").read_text(encoding="utf-8")
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))["services"]
-OVERLAYS = ("small", "production")
 SCALED = {"plan", "search", "index", "rerank", "merge"}
 STORES = {"ramify-redis", "ramify-qdrant"}
 GIVEN = {"RAMIFY_REDIS__URL": "redis://:p@h:6379/0"}
@@ -53,7 +54,7 @@ CUSTOM = {
 VERSIONS = ("1.29", kubernetes_validate.latest_version())
 
 
-@pytest.fixture(params=OVERLAYS)
+@pytest.fixture(params=["small", "production"])
 def objects(request: pytest.FixtureRequest) -> Objects:
     return rendered(request.param)
 
@@ -67,8 +68,8 @@ def test_every_object_is_one_that_kubernetes_takes_and_stands_in_the_namespace(o
         else:
             for version in VERSIONS:
                 kubernetes_validate.validate(one, version, strict=True)
-        assert one["metadata"].get("namespace", "ramify") == "ramify"
-    assert all("namespace" in one["metadata"] for one in objects if one["kind"] != "Namespace")
+        assert one["metadata"]["namespace"] == "ramify"
+    assert not of_kind(objects, "Namespace"), "`kubectl delete -k` would take secrets and volumes with it"
     assert all(version in PAGE for version in VERSIONS[:1])
 
 
@@ -163,7 +164,7 @@ def test_every_pod_is_bounded_and_has_no_privileges(objects: Objects) -> None:
         assert {"startupProbe", "readinessProbe", "livenessProbe"} <= set(one)
         assert re.search(r":v?\d+\.\d+\.\d+", one["image"])
         assert all("sizeLimit" in volume["emptyDir"] for volume in pod["volumes"] if "emptyDir" in volume)
-    (space,) = of_kind(objects, "Namespace").values()
+    space = yaml.safe_load((OVERLAYS.parent / "base" / "namespace.yaml").read_text(encoding="utf-8"))
     assert space["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "restricted"
 
 
@@ -185,10 +186,10 @@ def test_probes_ask_what_there_is_to_ask(objects: Objects) -> None:
                 assert one[probe]["httpGet"]["port"] in ports
                 assert one[probe]["httpGet"]["path"] in paths[name]
         if "worker" in one.get("command", []):
-            live = one["livenessProbe"]["exec"]["command"][-1]
-            assert live == 'exec python -P -m shared.tasks.health --live "$POOL"'
-            for probe in ("startupProbe", "readinessProbe"):
-                assert one[probe]["exec"]["command"][-1] == live.replace("--live ", "")
+            live = one["livenessProbe"]["exec"]
+            assert live["command"][-1] == 'exec python -P -m shared.tasks.health --live "$POOL"'
+            assert one["startupProbe"]["exec"] == live, "a start without Redis is no reason to end it either"
+            assert one["readinessProbe"]["exec"]["command"][-1] == live["command"][-1].replace("--live ", "")
             (pool,) = (variable for variable in one["env"] if variable["name"] == "POOL")
             field = pool["valueFrom"]["fieldRef"]["fieldPath"]
             assert field == "metadata.labels['app.kubernetes.io/component']"
@@ -222,9 +223,19 @@ def test_pods_end_after_the_longest_task(objects: Objects) -> None:
             assert grace > int(too_long[1])
 
 
-def test_what_evicts_pods_leaves_all_but_one_of_each_deployment(objects: Objects) -> None:
+def test_the_index_pod_holds_the_parsers_of_all_its_threads() -> None:
+    one = container(of_kind(rendered("small"), "Deployment")["ramify-index"])
+    parsers = min(int(option(one["command"], "-c")), MOST_PROCESSES) * MEMORY_BYTES
+    limit = int(one["resources"]["limits"]["memory"].removesuffix("Gi")) << 30
+    assert limit >= parsers + (512 << 20), "the worker would be killed with them"
+
+
+def test_what_evicts_pods_leaves_three_quarters_of_each_deployment_and_takes_any_that_are_not_ready(
+    objects: Objects,
+) -> None:
     found = [one["spec"] for one in of_kind(objects, "PodDisruptionBudget").values()]
-    assert all(one["maxUnavailable"] == 1 for one in found)
+    assert all(one["maxUnavailable"] == "25%" for one in found)
+    assert all(one["unhealthyPodEvictionPolicy"] == "AlwaysAllow" for one in found)
     selectors = [one["selector"]["matchLabels"] for one in found]
     wanted = [dict(labels(one)) for name, one in of_kind(objects, "Deployment").items() if name != "ramify-flower"]
     assert sorted(map(str, selectors)) == sorted(map(str, wanted))
@@ -301,7 +312,8 @@ def test_production_is_reached_by_prometheus_and_an_ingress_controller_and_reach
     callers = outside(objects, "Ingress", found["ramify-http"], 8321)
     spaces = {one["namespaceSelector"]["matchLabels"]["kubernetes.io/metadata.name"] for one in callers}
     assert spaces == {"monitoring", "ingress-nginx"}
-    assert all(outside(objects, "Egress", one, 6379) for one in found.values())
+    for port in (6379, 6380, 26379):
+        assert all(outside(objects, "Egress", one, port) for one in found.values()), port
     to_qdrant = {name for name, one in found.items() if outside(objects, "Egress", one, 6333)}
     assert to_qdrant == {"ramify-search", "ramify-index"}
     assert {name: one["spec"].get("replicas") for name, one in found.items() if one["spec"].get("replicas")} == {

@@ -23,6 +23,27 @@
 {{- $_ := merge $one.spec (omit $patch.spec "template") }}
 {{- end }}
 
+{{/* The configuration file of a bundled server, if it has one, as values want it. */}}
+{{- define "ramify.conf" -}}
+{{- $name := first . }}{{ $root := last . }}
+{{- $text := $root.Files.Get (printf "files/%s.conf" $name) }}
+{{- with (get $root.Values $name).maxmemory }}{{ $text = regexReplaceAll "(?m)^maxmemory .*$" $text (printf "maxmemory %s" .) }}{{ end }}
+{{- $text }}
+{{- end }}
+
+{{/* Gives a bundled server in place the memory, cores and volume that values say. Its pod is exchanged when its configuration file
+changes, as that of kustomize is. */}}
+{{- define "ramify.server" -}}
+{{- $one := first . }}{{ $own := get (last .).Values (index . 1) }}
+{{- with include "ramify.conf" (rest .) }}
+{{- $_ := set $one.spec.template.metadata "annotations" (dict "checksum/settings" (sha256sum .)) }}
+{{- end }}
+{{- with $own.resources }}{{ $_ := set (first $one.spec.template.spec.containers) "resources" . }}{{ end }}
+{{- $claim := (first $one.spec.volumeClaimTemplates).spec }}
+{{- with $own.storage }}{{ $_ := set $claim.resources.requests "storage" . }}{{ end }}
+{{- with $own.storageClass }}{{ $_ := set $claim "storageClassName" . }}{{ end }}
+{{- end }}
+
 {{/* Sets the number of threads in the command of a worker. */}}
 {{- define "ramify.threads" -}}
 {{- $container := first . }}{{ $threads := last . }}
