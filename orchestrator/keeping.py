@@ -18,6 +18,7 @@ from shared.jobs import JobReader, JobStore, reachable
 from shared.jobs.endings import Again
 from shared.jobs.job_list import JobList
 from shared.jobs.judgements import Judgements
+from shared.jobs.stale import StaleAnswers
 from shared.jobs.tenant_scope import TenantScope, no_such_job
 from shared.models import Answer, JobStatus
 from shared.models.degraded import OnOutage
@@ -144,6 +145,12 @@ class Keeping(ABC):
             refreshing = Refreshing(self._jobs, self._submitter)
             wanted = list(islice(refreshing.stale(bound_tenant(self.tenant, tenant)), limit))
             return JobList(self._reader.statuses(wanted))
+
+    def unchecked_answers(self, *, tenant: str | None = None) -> int:
+        """How many answers of a tenant are still to be looked at since its corpus changed: more may be stale."""
+        with reachable(self.settings):
+            stale = StaleAnswers(self._jobs.client, self.settings, self._jobs.clock)
+            return len(stale.late(bound_tenant(self.tenant, tenant)))
 
 
 def _judged_documents(answer: Answer, names: Iterable[str]) -> list[str]:

@@ -168,6 +168,8 @@ def jobs(  # noqa: PLR0913 - the signature is the command line
         found = client.stale_jobs(limit) if stale else every()
         if found.cut:
             streams.warn("only the newest 100,000 jobs were looked at: there may be more")
+        if stale:
+            note_unchecked(client)
     if json:
         streams.document({"jobs": found})
     elif found:
@@ -263,6 +265,12 @@ def _taken_over(made: Retried) -> str:
         return leaves
     money = f", {made.saved_cost:.4g} {made.currency}".rstrip() if made.saved_cost else ""
     return f"{leaves}, which saves {counted(calls, 'call')}, {counted(tokens, 'token')}{money}"
+
+
+def note_unchecked(client: Ramify) -> None:
+    """Say that more answers may be stale than are known of now."""
+    if left := client.unchecked_answers():
+        streams.note(f"{counted(left, 'answer')} {'is' if left == 1 else 'are'} still looked at: more may become stale")
 
 
 def wait_for_retry(client: Ramify, made: Retried, told: str, *, as_json: bool) -> int:

@@ -8,7 +8,7 @@ import typer
 
 from orchestrator.cli import options, streams
 from orchestrator.cli.invocation import invocation_of
-from orchestrator.cli.jobs import wait_for_retry
+from orchestrator.cli.jobs import note_unchecked, wait_for_retry
 from orchestrator.cli.text import counted
 from orchestrator.text_lines import one_line
 from shared.errors import ConflictError, InputError
@@ -33,6 +33,7 @@ def refresh(  # noqa: PLR0913 - the signature is the command line
     if stale == (id_ is not None):
         raise InputError("ID", id_, "give the id of a job or batch, or --stale for all stale answers")
     with invocation_of(ctx).client(tenant) as client:
+        note_unchecked(client)
         if wait:
             raise typer.Exit(_refresh_and_wait(client, id_, as_json=json))
         made = _begin(client, id_)

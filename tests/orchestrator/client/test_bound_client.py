@@ -75,7 +75,10 @@ REQUESTS = {
     "delete", "find", "ingest", "ingest_changes", "open_batch", "read_question", "search", "session", "start_ingest",
     "submit", "submit_many", "upsert", "watch",
 }  # fmt: skip
-LISTS = {"batches", "jobs", "statuses", "dead", "webhooks", "refresh_stale", "stale_jobs", "standing", "judgements"}
+LISTS = {
+    "batches", "jobs", "statuses", "dead", "webhooks", "refresh_stale", "stale_jobs", "standing", "judgements",
+    "unchecked_answers",
+}  # fmt: skip
 DEAD_LISTS = {"list", "count", "drop", "quarantined"}
 NEUTRAL = {
     "close",

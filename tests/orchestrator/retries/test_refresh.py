@@ -202,6 +202,19 @@ def test_all_stale_answers_of_a_tenant_are_one_batch(ramify: Ramify, store: JobS
         ramify.refresh_stale()
 
 
+def test_that_answers_are_still_looked_at_is_told(
+    ramify: Ramify, store: JobStore, command: Callable[..., Result]
+) -> None:
+    mark(store, answered(ramify, store))
+    late = StaleAnswers(store.client, store.settings, store.clock)
+    late.note_late("default", ["a", "b"])
+    late.note_late("acme", ["c"])
+    assert (ramify.unchecked_answers(), ramify.unchecked_answers(tenant="acme")) == (2, 1)
+    said = "answers are still looked at: more may become stale"
+    assert f"2 {said}" in command("refresh", "--stale").stderr
+    assert f"2 {said}" in command("jobs", "--stale").stderr
+
+
 def test_an_answer_that_is_fresh_or_of_no_job_is_refused(ramify: Ramify, store: JobStore) -> None:
     with pytest.raises(InputError, match="nothing that its answer rests on"):
         ramify.refresh(answered(ramify, store))
