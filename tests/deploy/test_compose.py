@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import stat
 import subprocess
 import sys
 import tomllib
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,6 +22,7 @@ import yaml
 from typer.main import get_command
 
 from orchestrator.cli.main import app as cli
+from orchestrator.local.redis_binary import missing_fixes
 from shared.contract import POOL_APPS, POOL_QUEUES, Queue
 from shared.settings import Settings, load_settings
 from shared.tasks import health
@@ -36,7 +39,7 @@ WATCHERS = {"prometheus", "grafana", "otel"}
 KNOWN = {
     "build", "cap_drop", "command", "cpus", "depends_on", "entrypoint", "env_file", "environment", "healthcheck",
     "hostname", "image", "init", "logging", "mem_limit", "networks", "pids_limit", "ports", "profiles", "read_only",
-    "restart", "secrets", "security_opt", "stop_grace_period", "tmpfs", "user", "volumes",
+    "restart", "security_opt", "stop_grace_period", "tmpfs", "user", "volumes",
 }  # fmt: skip
 GIVEN = {
     "REDIS_PASSWORD": "r3dis", "QDRANT_API_KEY": "qdr4nt", "METRICS_TOKEN": "m3trics", "GRAFANA_PASSWORD": "gr4fana",
@@ -74,7 +77,6 @@ def test_the_file_says_only_what_compose_knows_and_names_only_what_is_there() ->
     for name, service in SERVICES.items():
         assert set(service) <= KNOWN, name
         assert set(service["networks"]) <= set(COMPOSE["networks"])
-        assert set(service.get("secrets", [])) <= set(COMPOSE["secrets"])
         for other, wanted in service.get("depends_on", {}).items():
             apart = set(SERVICES[other].get("profiles", ())) - set(service.get("profiles", ()))
             optional = {"required": False} if apart else {}
@@ -135,8 +137,9 @@ def test_the_head_makes_every_password_that_must_be_set() -> None:
     wanted = set(re.findall(r"\$\{(\w+):\?", text))
     assert wanted == set(GIVEN)
     assert all(name in head for name in wanted)
+    assert "install -m 644 deploy/compose/ramify.toml" in head, "root's file is read by a service that is not root"
     assert head.index("keys create") < head.index("up -d"), "beyond loopback HTTP starts with a key alone"
-    for copied in re.findall(r"cp (\S+) (\S+)", head):
+    for copied in re.findall(r"(?:cp|install -m 644) (\S+) (\S+)", head):
         assert (ROOT / copied[0]).exists()
         assert f"{copied[1]}\n" in (ROOT / ".gitignore").read_text(encoding="utf-8")
         assert f"{copied[1]}\n" in (ROOT / ".dockerignore").read_text(encoding="utf-8")
@@ -183,8 +186,47 @@ def test_every_service_is_bounded_healthy_and_has_no_privileges() -> None:
         assert service["security_opt"] == ["no-new-privileges:true"]
         assert service["read_only"]
         assert name in {"cli", "otel"} or "healthcheck" in service, name
-        assert re.search(r":v?\d+\.\d+\.\d+", service["image"]), f"{name} is not pinned"
+        assert re.search(r":v?\d+\.\d+\.\d+", interpolated(service["image"])), f"{name} is not pinned"
     assert {name for name, service in SERVICES.items() if "observability" in service.get("profiles", [])} == WATCHERS
+
+
+def test_the_images_of_redis_are_one_release_with_the_known_fixes() -> None:
+    files = [ROOT / "docker-compose.yml", *(ROOT / "deploy").rglob("*.yaml"), *(ROOT / "docs").glob("*.md")]
+    found = {tag for file in files for tag in re.findall(r"redis:(\d[\d.]*)-alpine", file.read_text(encoding="utf-8"))}
+    (release,) = found
+    assert missing_fixes("Redis", tuple(map(int, release.split(".")))) == ""
+
+
+def test_workers_have_the_time_that_their_tasks_may_take_and_servers_the_sizes_of_the_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in workers():
+        grace = int(SERVICES[name]["stop_grace_period"].removesuffix("s"))
+        jobs = load_settings().jobs
+        assert grace > (7200 if name == "index" else jobs.batch_deadline_s), name
+    sizes = {"redis": "REDIS_MEMORY", "qdrant": "QDRANT_MEMORY", "index": "INDEX_MEMORY"}
+    for name, variable in sizes.items():
+        monkeypatch.setitem(GIVEN, variable, "9g")
+        assert interpolated(SERVICES[name]["mem_limit"]) == "9g"
+    monkeypatch.setitem(GIVEN, "RAMIFY_TAG", "9.9.9")
+    assert {interpolated(SERVICES[name]["image"]) for name in OURS} == {"ramify:9.9.9"}
+
+
+def test_prometheus_gets_its_token_as_a_file_of_its_own(tmp_path: Path) -> None:
+    prometheus = SERVICES["prometheus"]
+    assert "secrets" not in prometheus, "Compose cannot copy one into a read-only root"
+    config = yaml.safe_load((ROOT / "deploy" / "prometheus" / "prometheus.yml").read_text(encoding="utf-8"))
+    (scrape,) = config["scrape_configs"]
+    token = tmp_path / Path(scrape["authorization"]["credentials_file"]).name
+    (tmp_path / "prometheus").write_text("#!/bin/sh\necho $1\n")
+    (tmp_path / "prometheus").chmod(0o755)
+    shell, option, script = prometheus["entrypoint"]
+    script = script.replace("$$", "$").replace(scrape["authorization"]["credentials_file"], str(token))
+    env = {name: interpolated(value) for name, value in prometheus["environment"].items()}
+    env["PATH"] = f"{tmp_path}:/usr/bin:/bin"
+    done = subprocess.run((shell, option, script), env=env, capture_output=True, text=True, timeout=10, check=True)
+    assert done.stdout == "--config.file=/etc/prometheus/prometheus.yml\n"
+    assert (token.read_text(), stat.S_IMODE(token.stat().st_mode)) == ("m3trics", 0o600)
 
 
 def test_with_a_password_for_rabbitmq_it_carries_the_messages_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -288,35 +330,74 @@ def test_the_image_is_built_from_pinned_packages_runs_as_nobody_and_has_what_it_
     assert all(f"\n{name}==" in pinned for name in ("fastapi", "uvicorn", "mcp", "opentelemetry-sdk", "flower"))
 
 
-def test_the_script_of_redis_starts_a_server_that_wants_the_password_and_loads_nothing(tmp_path: Path) -> None:
-    """With the folders and the port of this test, since there is no container."""
+@contextmanager
+def compose_redis(folder: Path) -> Iterator[tuple[redis.Redis, dict[str, str], subprocess.Popen[bytes]]]:
+    """The Redis of the file on a port of this test, its data in `folder`/data: client, environment and process."""
     binary, port = redis_binary(), free_port()
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "redis-server").symlink_to(binary)
+    if not (tool := binary.with_name("redis-cli")).exists():
+        pytest.skip("redis-cli is not installed beside redis-server")
+    (folder / "bin").mkdir(exist_ok=True)
+    (folder / "data").mkdir(exist_ok=True)
+    (folder / "bin" / "redis-server").write_text(f'#!/bin/sh\nexec {binary} "$@"\n')
+    (folder / "bin" / "redis-cli").write_text(f'#!/bin/sh\nexec {tool} -p {port} "$@"\n')
+    for file in (folder / "bin").iterdir():
+        file.chmod(0o755)
     conf = (ROOT / "deploy" / "redis" / "redis.conf").read_text(encoding="utf-8")
-    conf = conf.replace("/tmp/", f"{tmp_path}/").replace("dir /data", f"dir {tmp_path}\nport {port}\nbind 127.0.0.1")  # noqa: S108
-    (tmp_path / "redis.conf").write_text(conf)
-    script = SERVICES["redis"]["command"][2].replace("$$", "$").replace("/tmp/", f"{tmp_path}/")  # noqa: S108
-    script = script.replace("/etc/redis/", f"{tmp_path}/")
-    path = f"{tmp_path / 'bin'}{os.pathsep}/usr/bin{os.pathsep}/bin"
-    with subprocess.Popen(
-        ("sh", "-c", script), env={"REDISCLI_AUTH": "s3cret", "PATH": path}, stdout=subprocess.DEVNULL
-    ) as process:
+    conf = conf.replace("/tmp/", f"{folder}/").replace("dir /data", f"dir {folder}/data\nport {port}\nbind 127.0.0.1")  # noqa: S108
+    (folder / "redis.conf").write_text(conf)
+    script = interpolated(SERVICES["redis"]["command"][2]).replace("/tmp/", f"{folder}/")  # noqa: S108
+    script = script.replace("/etc/redis/", f"{folder}/")
+    env = {"REDISCLI_AUTH": "s3cret", "PATH": f"{folder / 'bin'}{os.pathsep}/usr/bin{os.pathsep}/bin"}
+    with subprocess.Popen(("sh", "-c", script), env=env, stdout=subprocess.DEVNULL) as process:
+        client = redis.Redis(port=port, password="s3cret", socket_timeout=5)
         try:
-            client = redis.Redis(port=port, password="s3cret", socket_timeout=5)
             until(lambda: answers(client), 20, "Redis answers")
-            assert b"s3cret" not in Path(f"/proc/{process.pid}/cmdline").read_bytes()
-            assert stat.S_IMODE((tmp_path / "password.conf").stat().st_mode) == 0o600
-            info = client.info()
-            assert (info["maxmemory"], info["maxmemory_policy"], info["aof_enabled"]) == (1536 << 20, "noeviction", 1)
-            for command in ("MODULE LIST", "CONFIG GET dir", "DEBUG SLEEP 0"):
-                with pytest.raises(redis.ResponseError, match="unknown command"):
-                    client.execute_command(*command.split())
-            client.close()
-            with redis.Redis(port=port) as other, pytest.raises(redis.AuthenticationError):
-                other.ping()
+            yield client, env, process
         finally:
+            client.close()
             process.terminate()
+
+
+def test_the_script_of_redis_starts_a_server_that_wants_the_password_and_loads_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(GIVEN, "REDIS_MAXMEMORY", "2gb")
+    with compose_redis(tmp_path) as (client, _, process):
+        assert b"s3cret" not in Path(f"/proc/{process.pid}/cmdline").read_bytes()
+        assert stat.S_IMODE((tmp_path / "password.conf").stat().st_mode) == 0o600
+        info = client.info()
+        assert (info["maxmemory"], info["maxmemory_policy"], info["aof_enabled"]) == (2 << 30, "noeviction", 1)
+        for command in ("MODULE LIST", "CONFIG GET dir", "DEBUG SLEEP 0"):
+            with pytest.raises(redis.ResponseError, match="unknown command"):
+                client.execute_command(*command.split())
+        port = client.connection_pool.connection_kwargs["port"]
+        with redis.Redis(port=port) as other, pytest.raises(redis.AuthenticationError):
+            other.ping()
+
+
+def test_the_backup_of_the_docs_comes_back_in_a_redis_that_held_something_else(tmp_path: Path) -> None:
+    """Its lines as they stand, without the containers."""
+    page = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    (saved,) = re.findall(r"^\$ save='(.+)'$", page, flags=re.MULTILINE)
+    (restored,) = re.findall(r"compose run .* redis sh -c '(.+)' < backup", page)
+    with compose_redis(tmp_path) as (client, env, _):
+        assert client.info()["maxmemory"] == 1536 << 20
+        client.set("answer", "kept")
+        subprocess.run(("sh", "-c", saved), env=env, timeout=60, check=True, stdout=subprocess.DEVNULL)
+        backup = (tmp_path / "data" / "dump.rdb").read_bytes()
+        client.set("answer", "of later")
+    with compose_redis(tmp_path) as (client, _, _):
+        assert client.get("answer") == b"of later"
+    restored = restored.replace("/data/", f"{tmp_path}/data/")
+    subprocess.run(("sh", "-c", restored), input=backup, timeout=60, check=True)
+    with compose_redis(tmp_path) as (client, env, _):
+        assert (client.get("answer"), client.dbsize()) == (b"kept", 1)
+        shutil.rmtree(tmp_path / "data")
+        client.set("a write", "is taken although a copy of all keys could not be made")
+        failing = saved.replace("seq 600", "seq 1")
+        done = subprocess.run(("sh", "-c", failing), env=env, timeout=60, check=False, capture_output=True, text=True)
+        assert (done.returncode, "rdb_last_bgsave_status:err" in done.stdout) == (1, True)
+        client.set("another", "too")
 
 
 def answers(client: redis.Redis) -> bool:

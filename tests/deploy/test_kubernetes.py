@@ -35,6 +35,7 @@ from tests.deploy.manifests import (
     workers,
     workloads,
 )
+from tests.deploy.test_compose import interpolated
 from tests.deploy.test_watching import ALERTS, KNOWN
 from tests.support.redis_server import free_port
 from workers.formats.process import MEMORY_BYTES, MOST_PROCESSES
@@ -370,7 +371,7 @@ def test_the_bundled_servers_are_those_of_the_compose_file() -> None:
         fixed = {variable["name"]: variable["value"] for variable in one["env"] if "value" in variable}
         assert fixed.items() <= theirs["environment"].items()
         assert {variable["name"] for variable in one["env"]} == set(theirs["environment"])
-    script = [part.replace("$$", "$") for part in COMPOSE["redis"]["command"]]
+    script = [interpolated(part) for part in COMPOSE["redis"]["command"]]
     assert container(found["ramify-redis"])["command"] == script
     (conf,) = (one["data"] for one in of_kind(rendered("small"), "ConfigMap").values() if "redis.conf" in one["data"])
     assert conf["redis.conf"] == (ROOT / "deploy" / "redis" / "redis.conf").read_text(encoding="utf-8")
