@@ -35,9 +35,10 @@ class ByteCache(Generic[K, V]):
     def find(self, keys: Iterable[K]) -> dict[K, V]:
         """Those of the values that are known; they are now the ones used last."""
         with self._lock:
-            found = {key: self._values[key][0] for key in keys if key in self._values}
+            values = self._values
+            found = {key: known[0] for key in keys if (known := values.get(key)) is not None}
             for key in found:
-                self._values.move_to_end(key)
+                values.move_to_end(key)
         return found
 
     def keep(self, key: K, value: V, size: int) -> None:

@@ -126,15 +126,8 @@ def with_payload(record: Any, stored: Hit, score: float = 0.0) -> Hit:
     return stored.but(score=float(score), parts={}, vector=() if dense is None else tuple(dense))
 
 
-def ranked(answer: Iterable[Any], stored: Mapping[Any, Hit] | None = None) -> list[Hit]:
-    """An engine's answer as hits, best first; ties by chunk id, since the engines order them differently.
-
-    `stored`: the chunks by id, of an answer without payloads; what is gone from them is left out.
-    """
-    if stored is None:
-        hits = (hit_of(record, record.score) for record in answer)
-    else:
-        hits = (with_payload(one, stored[one.id], one.score) for one in answer if one.id in stored)
+def best_first(hits: Iterable[Hit]) -> list[Hit]:
+    """An engine's answer in order; ties by chunk id, since the engines order them differently."""
     return sorted(hits, key=lambda hit: (-hit.score, hit.chunk_id))
 
 

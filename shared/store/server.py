@@ -112,7 +112,7 @@ class ServerStore(Collection):
         asked = [layout.searching(self._settings, request) for request in requests]
         full = [request.model_copy(update={"with_payload": True}) for request in asked]
         answers = self._read_as("searching", lambda name: self._client.query_batch_points(name, full))
-        return [schema.ranked(answer.points) for answer in answers]
+        return [schema.best_first(schema.hit_of(point, point.score) for point in answer.points) for answer in answers]
 
     def count_values(self, field: str, flt: models.Filter, limit: int) -> dict[str, int]:
         found = self._read_as("counting", lambda name: self._client.facet(name, field, facet_filter=flt, limit=limit))

@@ -124,8 +124,8 @@ class Pages:
         self.named = _named_in(asked, [hit.title for hit in hits])
         self.named_count = sum(self.named)
         self.days = [_days_of(hit) for hit in hits]
-        texts = [flat(hit.text) for hit in hits]
-        words = [{*_IN_SENTENCE.findall(hit.text)} for hit in hits]
+        texts = [_flat_text(hit.text) for hit in hits]
+        words = [_capitals(hit.text) for hit in hits]
         self.reached, self.led_to, self.far = ([False] * len(hits) for _ in range(3))
         for at, title in enumerate(self.titles):
             if self.named[at] or title in asked or len(title.strip()) <= _MIN_TITLE:
@@ -279,7 +279,13 @@ def asked_for(question: str) -> AskedFor:
     return AskedFor(question)
 
 
-_flat = derived(flat)
+_flat, _flat_text = derived(flat), derived_last(512)(flat)
+
+
+@derived_last(512)
+def _capitals(text: str) -> frozenset[str]:
+    """The words of a passage that are written with a capital inside a sentence."""
+    return frozenset(_IN_SENTENCE.findall(text))
 
 
 @derived_last(2048)

@@ -145,8 +145,9 @@ def as_hits(candidates: Sequence[Candidate], *, explain: bool) -> tuple[Hit, ...
     hits = []
     for hit, score, effects in candidates:
         vector = as_half_floats(hit.vector) if hit.vector else ()
-        told = (one.checked() if isinstance(one, PlainEffect) else one for one in effects) if explain else ()
-        hits.append(hit.but(score=score, explain=tuple(told), vector=vector))
+        told = tuple(one.checked() if isinstance(one, PlainEffect) else one for one in effects) if explain else ()
+        same = score == hit.score and not (vector or told or hit.explain)
+        hits.append(hit if same else hit.but(score=score, explain=told, vector=vector))
     return tuple(hits)
 
 

@@ -79,11 +79,11 @@ def enrich(state: SearchState, options: s.EnrichStage, tools: Tools) -> SearchSt
 
 
 @lru_cache(maxsize=2048)
-def _sentences(text: str) -> tuple[list[int], list[str]]:
-    """Where the sentences of a chunk begin, and each in lower case."""
+def _sentences(text: str) -> tuple[list[int], list[str], str]:
+    """Where the sentences of a chunk begin, each in lower case, and all of it."""
     starts = [0, *(end.end() for end in _SENTENCE_END.finditer(text))]
     folded = text.lower()
-    return starts, [folded[at:until] for at, until in pairwise([*starts, len(text)])]
+    return starts, [folded[at:until] for at, until in pairwise([*starts, len(text)])], folded
 
 
 def snippet(text: str, question: frozenset[str], chars: int) -> str:
@@ -91,8 +91,10 @@ def snippet(text: str, question: frozenset[str], chars: int) -> str:
 
     Terms are matched as substrings, not as words: 50 candidates must cost well under a millisecond.
     """
-    starts, sentences = _sentences(text)
-    counts = [sum(map(sentence.__contains__, question)) for sentence in sentences]
-    start = starts[counts.index(max(counts))]
+    starts, sentences, folded = _sentences(text)
+    start, present = 0, [term for term in question if term in folded]
+    if present:
+        counts = [sum(map(sentence.__contains__, present)) for sentence in sentences]
+        start = starts[counts.index(max(counts))]
     joined = " ".join(text[start : start + 2 * chars].split())
     return joined if len(joined) <= chars else f"{joined[: chars - 1].rstrip()}…"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from shared.language.text import term_set, terms
@@ -11,7 +10,7 @@ from shared.models.hits import PagePart
 from shared.settings import stages as s
 from shared.store import DENSE, SPARSE
 from workers.search.language import arms_agree
-from workers.search.state import Candidate, SearchArm, SearchState, Tools, by_score
+from workers.search.state import Candidate, PlainEffect, SearchArm, SearchState, Tools, by_score
 
 DISAGREES = (
     "What the embedding model found shares no words with the question, and nobody says which languages it reads: "
@@ -63,23 +62,28 @@ def fuse(
     linear: sum of w * score / the arm's best score (per-query maximum normalisation).
     """
     found: dict[str, Candidate] = {}
-    parts: defaultdict[str, dict[str, float]] = defaultdict(dict)
+    parts: dict[str, dict[str, float]] = {}
     for name, hits in lists.items():
-        best = max((hit.score for hit in hits), default=0.0)
+        best, weight = max((hit.score for hit in hits), default=0.0), weights[name]
+        stage, rank_of = f"fusion {name}", f"{name}_rank"
         for rank, hit in enumerate(hits, start=1):
-            detail: dict[str, float | str] = {"rank": rank, "score": hit.score, "weight": weights[name]}
+            chunk_id, score = hit.chunk_id, hit.score
+            detail: dict[str, float | str] = {"rank": rank, "score": score, "weight": weight}
             if len(lists) == 1:
-                value = hit.score
+                value = score
             elif options.method == "linear":
-                value = weights[name] * max(0.0, hit.score) / best if best > 0 else 0.0
+                value = weight * max(0.0, score) / best if best > 0 else 0.0
                 detail["best"] = best
             else:
-                value = weights[name] / (options.k + rank)
+                value = weight / (options.k + rank)
                 detail["k"] = options.k
-            known = found.get(hit.chunk_id) or Candidate(hit, 0.0)
             detail |= hit.parts
-            parts[hit.chunk_id] |= {name: hit.score, f"{name}_rank": rank}
-            found[hit.chunk_id] = known.plus(f"fusion {name}", value, **detail)
+            effect, before = PlainEffect(stage, value, detail), found.get(chunk_id)
+            if before is None:
+                found[chunk_id], parts[chunk_id] = Candidate(hit, value, (effect,)), {name: score, rank_of: rank}
+            else:
+                found[chunk_id] = Candidate(before.hit, before.score + value, (*before.effects, effect))
+                parts[chunk_id] |= {name: score, rank_of: rank}
     if len(lists) > 1 and options.method == "rrf" and (options.first_bonus or options.next_bonus):
         given = {name: weights[name] for name in lists}
         found = {chunk_id: _with_bonus(one, parts[chunk_id], given, options) for chunk_id, one in found.items()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import date
+from functools import lru_cache
 from itertools import takewhile
 from math import inf, log1p
 
@@ -116,14 +117,14 @@ def exclude(state: SearchState, options: s.ExcludeStage, tools: Tools) -> Search
     """
     asked, search = state.query.filters.paths, tools.settings.search
     excludes = tuple(p for p in search.excludes if not any(a.startswith(p) for a in asked))
-    folders = [f"/{name}" for name in search.exclude_folders if not any(f"/{name}" in f"/{a}/" for a in asked)]
+    folders = tuple(f"/{name}" for name in search.exclude_folders if not any(f"/{name}" in f"/{a}/" for a in asked))
     if not excludes and not folders:
         return state.skip("nothing is to be left out, or the path filter asks for it")
     kept, named = [], dict[str, None]()
     for place, candidate in enumerate(state.candidates):
         hit = candidate.hit
         called = hit.precedence < inf or (hit.via is not None and hit.via.how in _CALLS)
-        folder = "" if called else next((name for name in folders if name in hit.path), "")
+        folder = "" if called else _folder_in(hit.path, folders)
         if folder and place < _BEST:
             named[hit.path[: hit.path.index(folder) + len(folder)]] = None
         if not folder and not hit.path.startswith(excludes):
@@ -131,6 +132,12 @@ def exclude(state: SearchState, options: s.ExcludeStage, tools: Tools) -> Search
     warnings = (_LEFT_OUT.format(folders=", ".join(named), folder=next(iter(named))),) if named else ()
     note = f"left out: {len(state.candidates) - len(kept)}" if len(kept) < len(state.candidates) else None
     return state.but(candidates=tuple(kept), note=note, warnings=(*state.warnings, *warnings))
+
+
+@lru_cache(maxsize=8192)
+def _folder_in(path: str, folders: tuple[str, ...]) -> str:
+    """The first of these in a path, "" without one. Kept for a while: the same files are found again and again."""
+    return next((name for name in folders if name in path), "")
 
 
 def blend(state: SearchState, options: s.BlendStage, tools: Tools) -> SearchState:  # noqa: ARG001
@@ -160,7 +167,7 @@ def rerank(state: SearchState, options: s.RerankStage, tools: Tools) -> SearchSt
         return state.skip(_NOT_HERE, warn=True)
     best = state.candidates[: options.limit]
     before = {candidate.hit.chunk_id: candidate for candidate in best}
-    hits = [candidate.hit.but(score=candidate.score) for candidate in best]
+    hits = [one.hit if one.hit.score == one.score else one.hit.but(score=one.score) for one in best]
     seconds = seconds_for("leaf rerank", tools.left_s)
     ranked = reranked_once(tools, state.query.tenant, state.query.text, hits, seconds)
     after = []

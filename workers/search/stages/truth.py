@@ -19,7 +19,6 @@ from workers.search.stages.rescoring import similarity
 from workers.search.state import Candidate, SearchState, Tools, by_score
 
 _IS_TRUTH = equals("part", PagePart.TRUTH.value)
-_PARTS = (PagePart.TRUTH, PagePart.TIMELINE)
 #: Chunks of one part read for one page.
 _PER_PAGE = 4
 #: Best pages whose timeline is fetched: each takes a place among the candidates that are reranked.
@@ -42,6 +41,8 @@ def truth(state: SearchState, options: s.TruthStage, tools: Tools) -> SearchStat
     pages_held = _pages_with_truth(tools.store, tools) if tools.store is not None else None
     if pages_held is not None and not pages_held:
         return state.skip("no page has compiled truth")
+    if tools.store is None and _first_of(PagePart.TRUTH, state.candidates) is None:
+        return state
     intent = question_route(state.query.text).intent
     detail = intent.detail if options.detail == "auto" else options.detail
     if tools.store is not None:
@@ -59,10 +60,10 @@ def truth(state: SearchState, options: s.TruthStage, tools: Tools) -> SearchStat
 
 def _ordered(page: Sequence[Candidate], detail: Detail, share: float) -> list[Candidate]:
     """The chunks of a page (best first) whose score changes: the first ones stand at score * share^0, share^1 ..."""
-    parts = {part: next((one for one in page if one.hit.part is part), None) for part in _PARTS}
-    held, timeline = parts[PagePart.TRUTH], parts[PagePart.TIMELINE]
+    held = _first_of(PagePart.TRUTH, page)
     if held is None:
         return []
+    timeline = _first_of(PagePart.TIMELINE, page)
     first = [page[0], timeline, held] if detail == "high" and timeline else [page[0], held]
     if (detail == "low" and page[0] is timeline) or (detail == "high" and page[0] is held and timeline):
         first = [first[1], page[0]]
@@ -78,6 +79,10 @@ def _ordered(page: Sequence[Candidate], detail: Detail, share: float) -> list[Ca
     behind = [one for one in page if turned and one.hit.chunk_id not in turned and one.score > steps[-1]]
     last = {"page": top, "share": share, "place": float(len(order)), "detail": detail}
     return changed + [one.plus("truth", steps[-1] - one.score, **last) for one in behind]
+
+
+def _first_of(part: PagePart, page: Sequence[Candidate]) -> Candidate | None:
+    return next((one for one in page if one.hit.part is part), None)
 
 
 def _pages_with_truth(store: ChunkStore, tools: Tools) -> frozenset[str] | None:
