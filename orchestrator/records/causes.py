@@ -59,9 +59,10 @@ def compared(a: Manifest, b: Manifest) -> AnswerDifference:
         said.pop(Cause.CORPUS, None)  # other documents were found, which that explains
     if said.keys() - {Cause.PLAN, Cause.RELEASE} and not _own_plan(found):
         said.pop(Cause.PLAN, None)  # it follows from what stands before it
-    found_alike = said.keys() == {Cause.CORPUS} and not (_changed(found) or found.results or found.documents)
-    if (not said or found_alike) and (words := _other_replies(found, a.record)):
+    if not said and (words := _other_scores(found, a.record) or _other_text(found, a.record, b.record)):
         said = {Cause.MODEL: words}
+    elif said.keys() == {Cause.CORPUS} and (words := _other_text(found, a.record, b.record)):
+        said = {Cause.MODEL: words, **(said if found.results else {})}
     return found.model_copy(update={"causes": tuple(said), "sentence": _sentence(found, said)})
 
 
@@ -95,16 +96,26 @@ def _model(found: AnswerDifference) -> str:
     return _named([*models, *prompts])
 
 
-def _other_replies(found: AnswerDifference, record: Record) -> str:
-    """Which model is the first that has replied otherwise under the same name, by its scores and texts."""
+def _other_scores(found: AnswerDifference, record: Record) -> str:
+    """Which model has scored otherwise under the same name.
+
+    A rerank model scores a passage for the question alone; of which leaf the other parts are may have changed.
+    """
     parts = {part.name for result in found.results for part in result.parts}
-    written = bool(found.sentences_went or found.sentences_came)
-    models = {name: used for name, used in record.models.items() if used.model}
-    # A rerank model scores a passage for the question alone; of which leaf the other parts are may have changed.
-    for name, has_changed in (("rerank", "rerank" in parts), ("embedding", "dense" in parts), ("llm", written)):
-        if has_changed and name in models:
-            return f"{name} {models[name].provider} {models[name].model} replied otherwise under the same name"
-    return ""
+    names = (name for name, part in (("rerank", "rerank"), ("embedding", "dense")) if part in parts)
+    return next((words for name in names if (words := _replied_otherwise(name, record))), "")
+
+
+def _other_text(found: AnswerDifference, a: Record, b: Record) -> str:
+    """That the LLM has written otherwise from the same passages in the same order: it is shown no scores."""
+    moved = found.documents or any(one.how != "scored" for one in found.results)
+    written = (found.sentences_went or found.sentences_came) and a.answer.kind == b.answer.kind == "llm"
+    return _replied_otherwise("llm", a) if written and not moved else ""
+
+
+def _replied_otherwise(name: str, record: Record) -> str:
+    used = record.models.get(name)
+    return f"{name} {used.provider} {used.model} replied otherwise under the same name" if used and used.model else ""
 
 
 def _outage(found: AnswerDifference) -> str:

@@ -150,7 +150,7 @@ MOVED = (result("b", 0.5, bm25=5.0, rerank=0.5), result("a", 0.4, bm25=2.0, rera
         ),
         ({"releases": {"ramify": "2"}}, ("release",), "The cause is the release: ramify is 2 instead of 1."),
         (
-            {"answer": RecordedAnswer(text="It fell.", digest="t2"), "index": 2},
+            {"answer": RecordedAnswer(text="It fell.", kind="llm", digest="t2"), "index": 2},
             ("model",),
             "The cause is the model: llm endpoint one replied otherwise under the same name.",
         ),
@@ -183,6 +183,14 @@ def test_what_follows_from_a_setting_is_not_named_beside_it_and_two_causes_are()
         "Several things changed, the first of which explains most: the settings (top_n is 5 instead of none); "
         "the corpus (notes/a.md was changed)."
     )
+
+
+def test_a_model_that_writes_otherwise_is_named_beside_a_corpus_that_moves_scores_alone() -> None:
+    text = RecordedAnswer(text="It fell.", kind="llm", digest="t2")
+    scored = (result("a", 0.8, bm25=8.0, rerank=0.9), result("b", 0.5, bm25=5.0, rerank=0.5))
+    assert found(2, answer=text, results=scored).causes == ("model", "corpus")
+    assert found(2, answer=text, results=MOVED).causes == ("corpus",)
+    assert found(2, answer=text.model_copy(update={"kind": "extractive"}), results=scored).causes == ("corpus",)
 
 
 def test_documents_that_were_found_otherwise_are_no_cause_where_an_outage_explains_them() -> None:
