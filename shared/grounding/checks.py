@@ -21,7 +21,7 @@ from shared.grounding.relations import changed_sides, same_sides
 from shared.grounding.roles import roles, weighs
 from shared.grounding.segments import other_part
 from shared.grounding.texts import CLAUSE_MARKS, Token, TokenKind, TokenText, cjk_pairs, stem_of
-from shared.language import alternatives, derived
+from shared.language import alternatives, derived, languages
 
 #: Group of opposed words -> cell -> the word of it that stands there.
 Cells = dict[int, dict[int, str]]
@@ -47,7 +47,7 @@ _SAME_MATTER = 0.65
 
 def negation(found: Alignment) -> str | None:
     """Claim and passage deny the same; what is denied twice is said."""
-    if denied_twice(found) or _by_opposite(found):
+    if denied_twice(found) or _by_opposite(found) or _by_implication(found):
         return None
     if reason := _denied(found):
         return reason
@@ -103,7 +103,11 @@ def changed(found: Alignment) -> str | None:
         if _is_other_name(found, deviation, said, source):
             return f"“{found.claim.slice(*deviation.said)}” stands where the passage has another word"
         for place, token in enumerate(said):
-            known = _is_unit(token, found.claim) or _stands(token, said[place + 1 : place + 2], found)
+            known = (
+                token.key in _light()
+                or _is_unit(token, found.claim)
+                or _stands(token, said[place + 1 : place + 2], found)
+            )
             if known or any(_same(token, other) for other in source):
                 continue
             if token.kind is TokenKind.CJK and not _is_other_word(said[place : place + 2], found):
@@ -199,6 +203,21 @@ def _reaches_on(found: Alignment, deviation: Deviation) -> bool:
     end = tokens[deviation.source[1]].start if deviation.source[1] < len(tokens) else len(found.passage.low)
     between = found.passage.low[tokens[last].end : end]
     return not CLAUSE_MARKS.search(between) and not _contrast().search(between)
+
+
+def _by_implication(found: Alignment) -> bool:
+    """Whether one denies and the other has a word that implies it: "does not take part" and "is excluded"."""
+    numbers = found.passage.sentence_numbers
+    own = {numbers[found.passage.clauses[number][0]] for number in found.evidence[:1]}
+    if not own:
+        return False
+    sentence = found.passage.sentences[own.pop()]
+    low = found.passage.low[sentence[0].start : sentence[-1].end]
+    ours, theirs = (any(token.denies for token in tokens) for tokens in (found.claim.tokens, sentence))
+    if ours == theirs:
+        return False
+    implies, denying = (low, found.claim.low) if ours else (found.claim.low, low)
+    return _implied().search(implies) is not None and _implied().search(denying) is None
 
 
 def _by_opposite(found: Alignment) -> bool:
@@ -317,6 +336,16 @@ def _same(token: Token, other: Token) -> bool:
         return True
     short, long = sorted((one, two), key=len)
     return len(short) >= 4 and long.startswith(short[: max(4, len(short) - 2)])
+
+
+@derived
+def _light() -> frozenset[str]:
+    return frozenset(word for language in languages() for word in language.claims.light)
+
+
+@derived
+def _implied() -> re.Pattern[str]:
+    return re.compile(alternatives(lambda language: [language.claims.implied]))
 
 
 @derived

@@ -16,6 +16,8 @@ class ClaimTable(Model):
 
     negations: str = NEVER
     contrasts: str = NEVER
+    implied: str = Field(default=NEVER, description="a word that denies without a word of denial: closed, refused")
+    light: tuple[str, ...] = Field(default=(), description="stand for many others, so that one of them changes little")
     twice: str = Field(default=NEVER, description="denies a denial")
     withdrawals: str = NEVER
     conditions: str = NEVER
