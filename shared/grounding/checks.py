@@ -35,6 +35,8 @@ _FEW_WORDS, _LEAST_OF_FEW = 3, 0.7
 #: Tokens that a hedge, or what stands between two names, has at most.
 _FEW = 4
 _CONTEXT = 2
+#: Words of weight behind a denial that it may speak of.
+_SCOPE = 3
 #: From this share of its words on a clause says little else than the claim.
 _SAME_CLAUSE = 0.6
 #: So many words in a row of which the passage has none are a statement of their own; at the end of a clause, one less.
@@ -266,9 +268,19 @@ def _denied(found: Alignment) -> str | None:
         ]
         if not units or sum(unit in found.claim.at for unit in units) < _SAME_CLAUSE * len(units):
             continue
-        if word := next((token for token in found.passage.tokens[first:last] if token.denies), None):
-            return f"the passage denies it (“{found.passage.text[word.start : word.end]}”)"
+        if denied := [found.passage.tokens[n] for n in range(first, last) if _denies_claim(found, n)]:
+            return f"the passage denies it (“{found.passage.text[denied[0].start : denied[0].end]}”)"
     return None
+
+
+def _denies_claim(found: Alignment, place: int) -> bool:
+    """Whether a token of the passage denies, and denies something that the claim says."""
+    passage = found.passage
+    if not passage.tokens[place].denies:
+        return False
+    last = passage.clauses[passage.clause_of[place]][1]
+    scope = [passage.units[n] for n in range(place + 1, last) if passage.units[n] and not passage.tokens[n].denies]
+    return not scope or any(unit in found.claim.at for unit in scope[:_SCOPE])
 
 
 def _polarity(found: Alignment) -> str | None:
@@ -278,8 +290,7 @@ def _polarity(found: Alignment) -> str | None:
         return None
     denied = any(token.denies for token in found.claim.tokens)
     own = [found.passage.clauses[number] for number in found.evidence]
-    saying = [token for first, last in own for token in found.passage.tokens[first:last]]
-    denies = [token for token in saying if token.denies]
+    denies = [found.passage.tokens[n] for clause in own for n in range(*clause) if _denies_claim(found, n)]
     units = {unit for unit in found.claim.units if unit}
     first, last = found.passage.clauses[found.evidence[0]] if found.evidence else (0, 0)
     same = len(units & set(found.passage.units[first:last])) >= _SAME_MATTER * len(units)
