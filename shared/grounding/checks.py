@@ -20,8 +20,9 @@ from shared.grounding.order import opposite_beside, reversed_order
 from shared.grounding.relations import changed_sides, same_sides
 from shared.grounding.roles import roles, weighs
 from shared.grounding.segments import other_part
-from shared.grounding.texts import CLAUSE_MARKS, Token, TokenKind, TokenText, cjk_pairs, stem_of
-from shared.language import alternatives, derived, languages
+from shared.grounding.subjects import other_speaker
+from shared.grounding.texts import CLAUSE_MARKS, Token, TokenKind, TokenText, cjk_pairs, light_words, stem_of
+from shared.language import alternatives, derived
 
 #: Group of opposed words -> cell -> the word of it that stands there.
 Cells = dict[int, dict[int, str]]
@@ -106,7 +107,7 @@ def changed(found: Alignment) -> str | None:
             return f"“{found.claim.slice(*deviation.said)}” stands where the passage has another word"
         for place, token in enumerate(said):
             known = (
-                token.key in _light()
+                token.key in light_words()
                 or _is_unit(token, found.claim)
                 or _stands(token, said[place + 1 : place + 2], found)
             )
@@ -174,6 +175,7 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("roles", roles),
     ("roles", reversed_order),
     ("roles", changed_sides),
+    ("roles", other_speaker),
     ("hedged", hedged),
     ("quantity", quantified),
     ("changed", changed),
@@ -347,11 +349,6 @@ def _same(token: Token, other: Token) -> bool:
         return True
     short, long = sorted((one, two), key=len)
     return len(short) >= 4 and long.startswith(short[: max(4, len(short) - 2)])
-
-
-@derived
-def _light() -> frozenset[str]:
-    return frozenset(word for language in languages() for word in language.claims.light)
 
 
 @derived

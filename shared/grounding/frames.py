@@ -15,7 +15,7 @@ from shared.grounding.alignment import Alignment
 from shared.grounding.relations import same_sides
 from shared.grounding.segments import belongs
 from shared.grounding.subjects import other_voice
-from shared.grounding.texts import CLAUSE_MARKS, Token, TokenKind, TokenText, stem_of
+from shared.grounding.texts import CLAUSE_MARKS, Token, TokenKind, TokenText, light_words, stem_of
 from shared.language import derived, languages
 
 #: Tokens of what stands in a frame: in the claim, and in the passage, where attributes may stand with it.
@@ -252,6 +252,8 @@ def _is_same(claim: TokenText, said: _Run, passage: TokenText, other: _Run) -> b
     """Whether it may be the same, in other words."""
     ours, theirs = _of(claim, said), _of(passage, other)
     if any(token.denies or token.key in _pronouns() for token in theirs):
+        return True
+    if all(token.key in light_words() for token in ours):
         return True
     if ours[0].name and ours[0].kind is not TokenKind.CJK and _is_one_name(claim, said, passage, other):
         return True

@@ -25,7 +25,15 @@ def withdrawn(found: Alignment) -> str | None:
                 return f"the passage says it with “{word[0]}”"
             if (word := table.condition.search(before)) and not _conditional().search(found.claim.low):
                 return f"the passage says it under a condition (“{word[0].strip()}”)"
-    return _exception(found)
+    return _exception(found) or _past(found)
+
+
+def _past(found: Alignment) -> str | None:
+    """What the claim says to be so is not what the passage says was so."""
+    if _former().search(found.claim.low) or _of_past().search(found.claim.low):
+        return None
+    words = (_before_claim(found, number, _former()) for number in found.evidence)
+    return next((f"the passage says it of the past (“{word[0].strip()}”)" for word in words if word), None)
 
 
 def _before(found: Alignment) -> Iterator[str]:
@@ -129,14 +137,21 @@ def hedged(found: Alignment) -> str | None:
 
 def _softened(found: Alignment, number: int) -> re.Match[str] | None:
     """The hedge of a clause right before words of the claim, or one with which the clause before it ends."""
-    first, last = found.passage.clauses[number]
+    first = found.passage.clauses[number][0]
     tokens, numbers = found.passage.tokens, found.passage.sentence_numbers
     if number and numbers[first] == numbers[first - 1]:
         start = found.passage.clauses[number - 1][0]
         for word in _hedge().finditer(found.passage.low, tokens[start].start, tokens[first - 1].end):
             if word.end() == tokens[first - 1].end:
                 return word
-    for word in _hedge().finditer(found.passage.low, tokens[first].start, tokens[last - 1].end):
+    return _before_claim(found, number, _hedge())
+
+
+def _before_claim(found: Alignment, number: int, words: re.Pattern[str]) -> re.Match[str] | None:
+    """One of some words that stands in a clause right before words of the claim."""
+    first, last = found.passage.clauses[number]
+    tokens = found.passage.tokens
+    for word in words.finditer(found.passage.low, tokens[first].start, tokens[last - 1].end):
         behind = [
             place for place in range(first, last) if tokens[place].start >= word.end() and found.passage.units[place]
         ]
@@ -183,6 +198,16 @@ def _quantities() -> list[tuple[re.Pattern[str], re.Pattern[str]]]:
 @derived
 def _hedge() -> re.Pattern[str]:
     return re.compile(alternatives(lambda language: [language.claims.hedges]))
+
+
+@derived
+def _former() -> re.Pattern[str]:
+    return re.compile(alternatives(lambda language: [language.claims.former]))
+
+
+@derived
+def _of_past() -> re.Pattern[str]:
+    return re.compile(alternatives(lambda language: [language.claims.past]))
 
 
 @derived

@@ -54,7 +54,8 @@ def _compared(found: Alignment) -> Iterator[tuple[str, bool]]:
         for other in theirs:
             same = one.kind == other.kind and not (one.kind not in _PLAIN and voices)
             if same and _crossed(one, other):
-                flipped = any(opposite(a, b) for a in one.degree for b in other.degree)
+                turned = one.turned or other.turned
+                flipped = not turned and any(opposite(a, b) for a in one.degree for b in other.degree)
                 yield one.kind, (one.turned != other.turned) != flipped
 
 

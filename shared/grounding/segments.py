@@ -39,7 +39,7 @@ def other_part(found: Alignment) -> str | None:
     for place, token in enumerate(claim.tokens):
         if token.value is None or place in found.anchored or not _counts(claim, place):
             continue
-        parts = list(_parts(passage, token.value))
+        parts = list(dict.fromkeys(_parts(passage, token.value)))
         own = [part for part in parts if passage.tokens[part.number].value == token.value]
         if len(own) != 1:
             continue
@@ -52,11 +52,16 @@ def other_part(found: Alignment) -> str | None:
                 continue
             if earlier and belongs(found, place):
                 continue  # words of an earlier part are left out in the ones behind it
-            start = other.number + 1 if earlier else other.start
+            start = _behind(passage, other) if earlier else other.start
             if word := _word_of(claim, place, passage, other, start):
                 written = claim.text[token.start : token.end]
                 return f"{written} stands beside “{word}”, which the passage says of another number"
     return None
+
+
+def _behind(text: TokenText, part: _Part) -> int:
+    """The place behind a number and what it counts, which may be left out where the next number counts the same."""
+    return next((place for place in range(part.number + 1, part.end) if text.units[place]), part.end) + 1
 
 
 def belongs(found: Alignment, place: int) -> bool:
@@ -64,7 +69,7 @@ def belongs(found: Alignment, place: int) -> bool:
     value = found.claim.tokens[place].value
     if value is None or not _counts(found.claim, place):
         return False
-    own = [part for part in _parts(found.passage, value) if found.passage.tokens[part.number].value == value]
+    own = [part for part in set(_parts(found.passage, value)) if found.passage.tokens[part.number].value == value]
     return len(own) == 1 and bool(_word_of(found.claim, place, found.passage, own[0], _own(found.passage, own[0])))
 
 
@@ -80,11 +85,11 @@ def _parts(text: TokenText, value: Decimal) -> Iterator[_Part]:
     for sentence in text.sentences:
         start, first = start + len(sentence), start
         values = [token.value for token in sentence if token.value is not None]
-        if value not in values or len(values) < _TWO:
+        if value not in values or not _TWO <= len(values) <= _MOST:
             continue
         places = [n for n in range(first, start) if _counts(text, n) and n not in text.bracketed]
         kinds = [_kind(text, place) for place in places]
-        for kind in dict.fromkeys(kinds) if len(places) <= _MOST else ():
+        for kind in dict.fromkeys(kinds):
             like = [place for place, one in zip(places, kinds, strict=True) if one in _like(kind)]
             cuts = [cut for one, other in pairwise(like) if (cut := _cut(text, one, other)) is not None]
             edges = (first, *cuts, start)

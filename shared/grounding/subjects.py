@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from typing import NamedTuple
 
 from shared.grounding.alignment import Alignment
@@ -41,13 +42,44 @@ def other_subject(found: Alignment) -> str | None:
     return None
 
 
+def other_speaker(found: Alignment) -> str | None:
+    """What somebody says in the claim is not said by another one in the passage."""
+    ours = next(_said(found.claim), None) if found.deviations else None
+    if ours is None or not ours.predicate or not ours.subject:
+        return None
+    own, nearest = {found.claim.units[place] for place in ours.subject}, (0.0, "")
+    for other in _said(found.passage):
+        share = len(ours.predicate & other.predicate) / len(ours.predicate)
+        theirs = {found.passage.units[place] for place in other.subject}
+        if theirs and share >= _MOST and share > nearest[0]:
+            first, last = (found.passage.tokens[other.subject[place]] for place in (0, -1))
+            nearest = share, "" if own & theirs else found.passage.text[first.start : last.end]
+    return f"“{nearest[1]}” says it in the passage" if nearest[1] else None
+
+
+def _said(text: TokenText) -> Iterator[_Sides]:
+    """Who says something, and the units of what is said, up to the next one who does or the sentence's end."""
+    verbs = list(_saying().finditer(text.low))
+    for verb, following in zip_longest(verbs, verbs[1:]):
+        before = [n for n, token in enumerate(text.tokens) if token.end <= verb.start()]
+        behind = [n for n, token in enumerate(text.tokens) if token.start >= verb.end()]
+        if not before or not behind:
+            continue
+        clause, sentence = text.clause_of[before[-1]], text.sentence_numbers[before[-1]]
+        until = following.start() if following else len(text.low)
+        said = [n for n in behind if text.tokens[n].start < until and text.sentence_numbers[n] == sentence]
+        speaker = [n for n in before if text.clause_of[n] == clause and text.units[n]]
+        yield _Sides(speaker, {text.units[n] for n in said if text.units[n]})
+
+
 def _subject_of(claim: TokenText, passage: TokenText, first: int, last: int) -> str | None:
     standing = set(passage.units[first:last])
     subject, predicate = _sides(claim, standing)
     own = {claim.units[place] for place in subject}
     known = all(claim.units[place] in passage.at or claim.tokens[place].kind is TokenKind.CJK for place in subject)
     least = max(min(_LEAST, len(predicate)), _SAME * len(predicate))
-    if not subject or not known or len(predicate & standing) < least:
+    pronoun = any(first < place < last for place in passage.pronouns)
+    if not subject or not known or len(predicate & standing) + pronoun < least or predicate.isdisjoint(standing):
         return None
     start = next(place for place in range(first, last) if passage.units[place] in predicate)
     before = [place for place in range(first, start) if passage.units[place]] or _clause_before(passage, first, own)
@@ -168,3 +200,8 @@ def _is_alias(text: TokenText, subject: set[str], other: Sequence[int]) -> bool:
 @derived
 def _passive() -> re.Pattern[str]:
     return re.compile(alternatives(lambda language: [language.claims.passive]))
+
+
+@derived
+def _saying() -> re.Pattern[str]:
+    return re.compile(alternatives(lambda language: [language.claims.saying]))

@@ -279,6 +279,12 @@ def _senses() -> dict[str, str]:
 
 
 @derived
+def light_words() -> frozenset[str]:
+    """The words that stand for many others, so that one of them in a claim changes little."""
+    return frozenset(word for language in languages() for word in language.claims.light)
+
+
+@derived
 def _pronouns() -> frozenset[str]:
     return frozenset(word for language in languages() for word in language.claims.pronouns)
 

@@ -76,6 +76,8 @@ class ClaimTable(Model):
     contrasted: str = Field(default=NEVER, description="between what is so and what is not")
     changes: str = Field(default=NEVER, description="a sentence tells of an older value beside the newer one")
     older: str = Field(default=NEVER, description="before the older value in such a sentence")
+    former: str = Field(default=NEVER, description="before what was so and is no longer")
+    saying: str = Field(default=NEVER, description="between one who says something and what is said")
     past: str = Field(default=NEVER, description="a claim tells of an older value")
     joint: str = Field(default="", description="may stand between the words of one number")
     whole: str = Field(default="", description="stands behind a part of it: a tenth of")
