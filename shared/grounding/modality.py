@@ -11,6 +11,8 @@ from shared.language import alternatives, derived, languages
 
 #: A hedge speaks of the word behind it, of so many pairs where characters are not parted by spaces.
 _BEHIND = 3
+#: So many words behind one that tells of a rumour may be what it is of.
+_REACH = 3
 #: Tokens before a word in which it may be denied.
 _DENIED = 2
 _APART = re.compile(r"[;；]")
@@ -128,7 +130,9 @@ def hedged(found: Alignment) -> str | None:
     done = _done().search(_present().sub(" ", found.claim.low)) and not _future().search(found.claim.low)
     for number in found.evidence:
         text = found.clause(number)
-        if (word := _softened(found, number)) or (not told and (word := _rumour().search(text))):
+        if (word := _softened(found, number)) or (
+            not told and (word := _before_claim(found, number, _rumour(), _REACH))
+        ):
             return f"the passage says it with “{word[0].strip()}”"
         if done and (word := _plan().search(text) or _future().search(text)):
             return f"the passage says it with “{word[0].strip()}”, the claim as done"
@@ -147,7 +151,7 @@ def _softened(found: Alignment, number: int) -> re.Match[str] | None:
     return _before_claim(found, number, _hedge())
 
 
-def _before_claim(found: Alignment, number: int, words: re.Pattern[str]) -> re.Match[str] | None:
+def _before_claim(found: Alignment, number: int, words: re.Pattern[str], reach: int = 1) -> re.Match[str] | None:
     """One of some words that stands in a clause right before words of the claim."""
     first, last = found.passage.clauses[number]
     tokens = found.passage.tokens
@@ -155,7 +159,7 @@ def _before_claim(found: Alignment, number: int, words: re.Pattern[str]) -> re.M
         behind = [
             place for place in range(first, last) if tokens[place].start >= word.end() and found.passage.units[place]
         ]
-        near = _BEHIND if behind and tokens[behind[0]].kind is TokenKind.CJK else 1
+        near = _BEHIND if behind and tokens[behind[0]].kind is TokenKind.CJK else reach
         if any(found.passage.units[place] in found.claim.at for place in behind[:near]):
             return word
     return None
