@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from threading import Lock
@@ -13,13 +13,17 @@ from shared.providers.encoders import Bm25Encoder, DenseEncoder
 from shared.providers.encoders.sparse import TrigramEncoder
 from shared.store import BuiltWith, ChunkStore, check_built_with
 from shared.store.directories import in_dirs
-from workers.index.keywords import KeywordEncoders
+from workers.index.keywords import KeywordEncoders, KeywordVectors
 
 #: Passages of one call to the dense encoder, which makes its own smaller batches.
 _PASSAGES = 512
 #: Sparse vectors are encoded again when the mean length is off by more than this share of the recorded one.
 MAX_DRIFT = 0.10
 _PAGE = 256
+#: As many as keep several processes busy.
+_REFIT_PAGE = 1024
+#: Passages and what to encode them with -> their vectors.
+Encode = Callable[[Sequence[str], KeywordEncoders], Sequence[KeywordVectors]]
 #: Chunk ids are hashes, so the first pages in id order are a random sample. With passage lengths that spread as widely
 #: as their mean, 2,048 of them put the mean within about 4 % (two standard errors).
 _SAMPLE_PAGES = 8
@@ -64,7 +68,7 @@ def dense_vectors(encoder: DenseEncoder | None, chunks: Sequence[Chunk]) -> tupl
     return vectors, cost
 
 
-def refit(store: ChunkStore, avg_len: float) -> float:
+def refit(store: ChunkStore, avg_len: float, encode: Encode) -> float:
     """Encode all sparse vectors again if the mean length drifted from `avg_len` by more than MAX_DRIFT.
 
     Measured on a sample of the documents' chunks; directory nodes do not count. Returns the average length that counts
@@ -75,9 +79,10 @@ def refit(store: ChunkStore, avg_len: float) -> float:
     found = mean_length(Bm25Encoder(avg_len), sample)
     if not sample or abs(found / avg_len - 1) <= MAX_DRIFT:
         return avg_len
-    encoder = Bm25Encoder(found)
-    for page in store.scroll(None, _PAGE):
-        store.set_sparse({hit.chunk_id: encoder.encode_passage(hit.full_text) for hit in page}, avg_len)
+    encoders = KeywordEncoders(Bm25Encoder(found), None)
+    for page in store.scroll(None, _REFIT_PAGE):
+        vectors = encode([hit.full_text for hit in page], encoders)
+        store.set_sparse({hit.chunk_id: one["sparse"] for hit, one in zip(page, vectors, strict=True)}, avg_len)
     store.set_sparse({}, found)
     return found
 

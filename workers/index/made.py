@@ -26,6 +26,8 @@ from workers.index.keywords import KeywordEncoders, packed, unpacked
 from workers.index.readers import read_documents
 
 _LENGTH = struct.Struct("<Q")
+#: Chunks that are encoded where they were made.
+_ENCODED = 256
 #: What is made of files: of each its documents and failed outcomes, and how the documents are cut, by their ids.
 MadeFiles = tuple[list[list[Document | DocumentOutcome]], dict[str, CutDocument]]
 
@@ -62,7 +64,10 @@ def asked_of(
 
 
 def make(asked: Mapping[str, Any], content: bytes, /, *, is_read: Callable[[], None]) -> Sequence[bytes]:
-    """In the process: the documents of files, cut, and their keyword vectors if it is told the encoders."""
+    """In the process: the documents of files, cut, and their keyword vectors if it is told the encoders.
+
+    Not those of more chunks than _ENCODED: these are for several processes.
+    """
     sizes, rest = ChunkingSettings.model_validate(asked["sizes"]), memoryview(content)
     read = []
     for said, length in zip(asked["raws"], asked["lengths"], strict=True):
@@ -72,8 +77,8 @@ def make(asked: Mapping[str, Any], content: bytes, /, *, is_read: Callable[[], N
     is_read()
     files = [[_made(item, sizes) if isinstance(item, Document) else item for item in items] for items in read]
     vectors = b""
-    if encoders := _encoders(asked["encoders"]):
-        chunks = [chunk for items in files for one in items if isinstance(one, _MadeDocument) for chunk in one.chunks]
+    chunks = [chunk for items in files for one in items if isinstance(one, _MadeDocument) for chunk in one.chunks]
+    if (encoders := _encoders(asked["encoders"])) and len(chunks) <= _ENCODED:
         vectors = packed(encoders.vectors(chunk.full_text) for chunk in chunks)
     made = _MadeReply.model_construct(files=tuple(map(tuple, files)))
     reply = made.__pydantic_serializer__.to_json(made, exclude_defaults=True)

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
+from itertools import islice
 from threading import Lock
 from typing import Any
 
@@ -246,7 +247,7 @@ class Indexer:
                 return []
             if Bm25Encoder(built_with.avg_len).name == built_with.sparse:
                 with timed("lengths"):
-                    refit(self._store, built_with.avg_len)
+                    refit(self._store, built_with.avg_len, self._maker.vectors)
             with timed("links"):
                 update_edges(self._store)
             self._store.mark_finished(self._state())
@@ -325,9 +326,9 @@ class Indexer:
             vectors, cost = dense_vectors(self._dense, chunks)
         encoders = existing or self._encoders.ensure(chunks)
         with timed("keyword vectors"):
-            keywords = [one for change in changes for one in change.cut.vectors]
-            if len(keywords) < len(chunks):
-                keywords = self._maker.vectors([chunk.full_text for chunk in chunks], encoders)
+            bare = [chunk.full_text for change in changes if not change.cut.vectors for chunk in change.chunks]
+            made = iter(self._maker.vectors(bare, encoders))
+            keywords = [one for change in changes for one in change.cut.vectors or islice(made, len(change.chunks))]
         change_of_chunk = (change for change in changes for _ in change.chunks)
         rests = (rest for change in changes for rest in change.cut.rests)
         points = [
