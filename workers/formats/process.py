@@ -29,7 +29,7 @@ from workers.formats.sniffing import NAMES, format_of
 #: Bytes of memory that a process may map; a parser and its libraries take 200 MB of them.
 MEMORY_BYTES = 2 << 30
 #: Files after which a process is exchanged: what a library leaks goes with it.
-FILES = 200
+FILES = 1_000
 #: Processes at a time at most: each holds the libraries of the formats that it has read.
 MOST_PROCESSES = 4
 #: Before the name of a reader of another package stands this.
