@@ -67,6 +67,15 @@ def how_to_start(settings: Settings) -> str:
     return _START_POOLS if settings.redis.url.get_secret_value() else START
 
 
+def needs_no_folder(settings: Settings) -> bool:
+    """Whether stack and store are elsewhere and nothing of them is here, so that nobody can have had a hand in it.
+
+    As in a pod of Kubernetes, whose folders all users of it may write.
+    """
+    elsewhere = settings.redis.url.get_secret_value() and settings.store.kind == "server"
+    return bool(elsewhere) and not os.path.lexists(settings.data_dir)
+
+
 def size(count: float) -> str:
     """Bytes for people: 1.4 GB."""
     for unit in ("B", "kB", "MB", "GB"):
@@ -147,7 +156,9 @@ def _data_folder(settings: Settings) -> Sequence[Check]:
     """Whether the stack can write there, and how much room is left."""
     folder = settings.data_dir.absolute()
     existing = next(path for path in (folder, *folder.parents) if path.exists())
-    if fault := data_folder.fault_of(settings, "run", "logs", "redis"):
+    if needs_no_folder(settings):
+        writable = unknown("data folder", f"not needed: Redis and the store run elsewhere (there is no {folder})")
+    elif fault := data_folder.fault_of(settings, "run", "logs", "redis"):
         writable = failed("data folder", fault)
     elif existing.is_dir() and os.access(existing, os.W_OK | os.X_OK):
         writable = passed("data folder", f"{folder}{'' if existing == folder else ' (not created yet)'}")

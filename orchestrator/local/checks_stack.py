@@ -21,6 +21,7 @@ from orchestrator.local.checks import (
     Check,
     failed,
     how_to_start,
+    needs_no_folder,
     passed,
     quick_client,
     size,
@@ -62,7 +63,7 @@ def supervisor(settings: Settings, state: StackState | None) -> Check:
     """Whether `ramify up` lives, and what it had to restart."""
     folder = settings.data_dir.absolute()
     if state is None:
-        if (left := read_state(settings)) is None:
+        if needs_no_folder(settings) or (left := read_state(settings)) is None:
             if settings.redis.url.get_secret_value():
                 return unknown("stack", f"none in {folder}: redis.url names a Redis with pools of its own")
             return unknown("stack", f"{NOT_RUNNING} in {folder}", START)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 from collections.abc import Callable
 from typing import Any
@@ -9,25 +10,27 @@ from typing import Any
 import uvicorn
 from fastapi import FastAPI
 
+from orchestrator.access.callers import Callers
 from orchestrator.local import ports
 from orchestrator.local.commands import bound_url
 from orchestrator.server.app import make_app
 from orchestrator.server.bounds import BoundedProtocol
+from shared.errors import NotRunningError
 from shared.settings import Settings
 
 #: Seconds for which open requests and streams may go on after the signal.
 _END_S = 5
+_LOG = logging.getLogger(__name__)
 
 
 def serve(settings: Settings, on_ready: Callable[[str], None] = lambda _: None, listener: int | None = None) -> None:
     """Answer until SIGINT or SIGTERM; `on_ready` gets the address. `listener`: a socket that listens already.
 
-    Raises: InputError for a port that is taken, SettingsError where callers need a key and there is none,
-    NotRunningError when nothing runs here and no Redis is named.
+    Raises: InputError for a port that is taken, NotRunningError when nothing runs here and no Redis is named; as
+    `check_start`.
     """
     with _listening(settings, listener) as sock:
         app = make_app(settings)
-        app.state.callers.check_start()
         own = settings.server
         config = uvicorn.Config(
             app,
@@ -41,8 +44,22 @@ def serve(settings: Settings, on_ready: Callable[[str], None] = lambda _: None, 
             server_header=False,
             proxy_headers=False,
         )
+        check_start(app.state.callers, settings)
         address = bound_url(own.host, sock.getsockname()[1])
         _Server(config, lambda: on_ready(address), lambda: _close_listeners(app)).run([sock])
+
+
+def check_start(callers: Callers, settings: Settings) -> None:
+    """A Redis that is named and does not answer is waited for, as workers do: requests are refused meanwhile.
+
+    Raises: SettingsError where callers need a key and there is none, NotRunningError when the stack's Redis is away.
+    """
+    try:
+        callers.check_start()
+    except NotRunningError as away:
+        if not settings.redis.url.get_secret_value():
+            raise
+        _LOG.warning("%s; requests are refused until it answers", away)
 
 
 def _listening(settings: Settings, listener: int | None) -> socket.socket:

@@ -49,6 +49,18 @@ def test_given_a_redis_that_is_not_there_when_examined_then_that_is_the_one_faul
     assert not any("s3cret" in str(check) for check in found.values())
 
 
+def test_a_folder_that_others_may_write_is_no_fault_where_nothing_of_the_stack_is_in_it(tmp_path):
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open").chmod(0o777)  # a pod's emptyDir
+    elsewhere = {"redis": {"url": "redis://127.0.0.1:9/0"}, "store": {"kind": "server", "url": "http://127.0.0.1:9"}}
+    folder = tmp_path / "open" / "data"
+    for given, ok in ((elsewhere, None), ({}, False)):
+        found = findings(data_dir=folder, **given)
+        assert {found[name].ok for name in ("data folder", "stack")} == {ok}
+    folder.mkdir(mode=0o700)
+    assert findings(data_dir=folder, **elsewhere)["data folder"].ok is False
+
+
 @pytest.mark.parametrize(("status", "ok"), [("200 OK", True), ("503 Service Unavailable", None)])
 def test_http_and_flower_of_no_stack_are_asked_where_the_settings_have_them(tmp_path, status, ok):
     def answer(listener: socket.socket) -> None:

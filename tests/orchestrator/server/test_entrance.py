@@ -19,8 +19,10 @@ from orchestrator.operations.registry import OPERATIONS
 from orchestrator.server import entrance
 from orchestrator.server.app import make_app
 from orchestrator.server.page.router import page_router
-from shared.errors import SettingsError
-from shared.settings import Settings
+from orchestrator.server.serve import check_start
+from shared.connections.connect import connect
+from shared.errors import NotRunningError, SettingsError
+from shared.settings import Settings, load_settings
 from tests.support.callers import BROWSER, asked, bearer, keys, settings
 from tests.support.http_server import served
 
@@ -304,7 +306,24 @@ def test_beyond_loopback_it_starts_with_a_key_alone(client: redis.Redis, setting
     callers.check_start()
     callers.keys.revoke(made.key.id)
     with pytest.raises(SettingsError):
-        callers.check_start()
+        check_start(callers, settings)
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_redis_that_is_named_and_away_at_the_start_is_waited_for(
+    settings: Settings, caplog: pytest.LogCaptureFixture, named: bool
+) -> None:
+    own = settings.server.model_copy(update={"host": "0.0.0.0"})  # noqa: S104
+    away = load_settings(redis={"url": "redis://127.0.0.1:9/0"})
+    with connect(away, retries=0) as client:
+        callers = Callers(client, away.model_copy(update={"server": own}))
+        if named:
+            check_start(callers, away)
+            assert "127.0.0.1:9 does not answer" in caplog.text
+            assert "until it answers" in caplog.text
+        else:
+            with pytest.raises(NotRunningError):
+                check_start(callers, load_settings())
 
 
 def test_on_this_machine_no_key_is_needed_and_a_wrong_one_is_still_wrong(
