@@ -379,7 +379,8 @@ def test_the_backup_of_the_docs_comes_back_in_a_redis_that_held_something_else(t
     """Its lines as they stand, without the containers."""
     page = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
     (saved,) = re.findall(r"^\$ save='(.+)'$", page, flags=re.MULTILINE)
-    (restored,) = re.findall(r"compose run .* redis sh -c '(.+)' < backup", page)
+    restored, in_pod = re.findall(r"(?:compose run .* redis|kubectl exec -i restore --) sh -c '(.+)' < backup", page)
+    assert restored == in_pod
     with compose_redis(tmp_path) as (client, env, _):
         assert client.info()["maxmemory"] == 1536 << 20
         client.set("answer", "kept")
