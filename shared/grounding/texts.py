@@ -78,7 +78,7 @@ class TokenText:
 
     def with_names(self, names: frozenset[str]) -> TokenText:
         """The same text where words with a capital are names that another text knows as such."""
-        found = {place for place, one in enumerate(self.tokens) if self._may_name(one) and one.key in names}
+        found = {n for n, one in enumerate(self.tokens) if one.key in names and self._may_name(one)} if names else set()
         if not found:
             return self
         named = (one._replace(name=True, plain=False) if n in found else one for n, one in enumerate(self.tokens))

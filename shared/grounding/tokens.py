@@ -46,14 +46,8 @@ _KINDS = {
 def tokens_of(text: str) -> TokenText:
     """The tokens of `text`. The passages of an answer are read once for all of its sentences."""
     low = _lower(text)
-    denied = {
-        place
-        for language in languages()
-        for found in language.claims.negation.finditer(low)
-        for place in range(*found.span())
-    }
-    starts = _starts(text)
-    plain = _plain()
+    denied = _denied(low)
+    starts, plain = _starts(text), _plain()
     below = {found.end() for found in _negative().finditer(low)}
     halves = {found.start(): found.end() for found in _half().finditer(low)}
     tokens: list[Token] = []
@@ -81,13 +75,17 @@ def tokens_of(text: str) -> TokenText:
             tokens += _share(share, start, end, denies=denies)
         elif group != "ending":
             value = _value_of(found[0], group)
-            if value is not None and start in below:
-                value = -value
+            value = -value if value is not None and start in below else value
             one = Token(found[0], start, end, _KINDS[group], found[0] in plain, denies=denies)
             tokens.append(one if value is None else _number(value, start, end, denies=denies))
-    named = {token.key for token in tokens if token.name}
-    whole = TokenText(text, low, tuple(_one_number(tokens, low)))
-    return whole.with_names(frozenset(named)) if named else whole
+    named = frozenset(token.key for token in tokens if token.name)
+    return TokenText(text, low, tuple(_one_number(tokens, low))).with_names(named)
+
+
+def _denied(low: str) -> set[int]:
+    """The places of all characters of negations."""
+    found = (word for language in languages() for word in language.claims.negation.finditer(low))
+    return {place for word in found for place in range(*word.span())}
 
 
 def _word_from(words: list[str] | None, low: str, start: int) -> str | None:

@@ -33,9 +33,11 @@ def test_given_supported_sentences_then_the_text_stays_as_it_is() -> None:
 def test_given_a_small_lie_then_the_sentence_goes_and_its_reason_stays() -> None:
     text = (
         "It was designed in 2018 [1]. Tom Reyes handed the relay over to Ada Byrne in March 2021, after the audit [2]. "
-        "误报增加了40%[3]。"
+        "误报增加了40%[3]。 It stores at least 5 million events [1]. The relay was handed over before the audit [2]. "
+        "It stores events for 30 hours [1]. 误报减少到40%[3]。 探头不是由沈若溪更换的[3]。"
     )
-    assert [kind for _, kind in _removed(text)] == ["number", "name", "opposed"]
+    kinds = ["number", "name", "opposed", "quantity", "opposed", "number", "number", "negation"]
+    assert [kind for _, kind in _removed(text)] == kinds
     assert grounded(text, SOURCES).text == ""
 
 
