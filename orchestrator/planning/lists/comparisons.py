@@ -27,6 +27,8 @@ _COMPARED = (
 )
 _UP_OR_DOWN = r"\s*(?:(?P<least><compare_up>)|(?P<most><compare_down>))"
 _SUFFIXED = rf"\s*(?:<compare_is>\s*)?{NUMBER.format('number')}(?P<unit>[^\W\d_]{{1,4}}?)?{_UP_OR_DOWN}"
+#: "5 or more seats".
+_BOUND_INSIDE = rf"{NUMBER.format('number')}{_UP_OR_DOWN}\s"
 _COUNTED = NUMBER.format("number")
 #: The last word before a span of time.
 _VERB_BEFORE = re.compile(r"(?<![a-z0-9\-])([a-z]+)\s*$")
@@ -168,7 +170,7 @@ def _taken_by_unit(sentence: Sentence, known: KnownFields, start: int, named: Na
     text = sentence.text
     lead = compiled(_VERB_LEAD).search(text, max(0, start - _LOOK_BACK), start)
     begun = lead.start() if lead else start
-    for template in (_BETWEEN, _COMPARED, _COUNTED):
+    for template in (_BETWEEN, _COMPARED, _BOUND_INSIDE, _COUNTED):
         found = compiled(template).match(text, start)
         if found is None or (template is _BETWEEN and not found["between"]):
             continue

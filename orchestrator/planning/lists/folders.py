@@ -7,7 +7,16 @@ from collections.abc import Iterable
 from functools import partial
 
 from orchestrator.planning.lists.markers import NamedValues, is_negated, negation_start
-from orchestrator.planning.lists.words import GAP, Names, Sentence, compiled, kind_names, short_names, unique
+from orchestrator.planning.lists.words import (
+    GAP,
+    Names,
+    Sentence,
+    compiled,
+    kind_names,
+    other_names,
+    short_names,
+    unique,
+)
 from shared.language import reader_sentence
 from shared.language.text import HAN, is_han, value_key
 from shared.models.enumeration import Values
@@ -86,7 +95,12 @@ def take_listed_folder(sentence: Sentence, values: Values, named: NamedValues) -
         return
     for place in places:
         known = names.at(text, place)
-        if known is None or not _ends_name(text, place, known.end) or compiled(_TOPIC_LEAD).search(text[:place]):
+        one = (named.order or named.by) and not text[known.end : known.end + 1].isalnum() if known else False
+        if (
+            known is None
+            or not (one or _ends_name(text, place, known.end))
+            or compiled(_TOPIC_LEAD).search(text[:place])
+        ):
             continue
         folders = tuple(folder for folder in values.folders if leaf_of(folder) in known.values)
         _add_paths(folders, values, sentence, (place, known.end), named)
@@ -159,7 +173,8 @@ def take_noun_of_kind(sentence: Sentence, values: Values, kinds: Names, named: N
 def folder_names(folders: Iterable[str]) -> Names:
     """The last names of folders, by which their documents may be called."""
     leaves = unique([leaf_of(folder) for folder in folders])
-    return Names(leaves, {leaf: (short,) for leaf, short in short_names(leaves).items()})
+    others, short = other_names(leaves), short_names(leaves)
+    return Names(leaves, {leaf: (*others.get(leaf, ()), *([short[leaf]] if leaf in short else [])) for leaf in leaves})
 
 
 def leaf_of(folder: str) -> str:

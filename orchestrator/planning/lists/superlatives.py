@@ -100,7 +100,10 @@ def _superlatives(text: str, known: KnownFields) -> Iterator[_Found]:
                 if before := _field_before(text, found.start(), known):
                     yield _Found(before[2], found.end(), *before[:2], direction)
                     continue
-                fields = [each for each in numeric_fields(known) if each[1].dimension.startswith(dimensions)]
+                numeric = list(numeric_fields(known))
+                fields = [each for each in numeric if each[1].dimension.startswith(dimensions)]
+                if not fields and measured == "size":  # "the biggest contract"
+                    fields = [each for each in numeric if each[1].dimension.startswith(MONEY)]
                 if len(fields) == 1:
                     yield _Found(found.start(), found.end(), *fields[0], direction)
 

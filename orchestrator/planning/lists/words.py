@@ -149,7 +149,7 @@ class Names:
         for value in self.known:
             for name in (value, *(aliases or {}).get(value, ())):
                 spelt = _name_key(name)
-                if len(spelt) >= least:
+                if len(spelt) >= least or (name != value and is_han(spelt)):
                     self._values[spelt] = (*self._values.get(spelt, ()), value)
         self._reach = _ROOMY * max(map(len, self._values), default=0) + _MORE
         self._han: dict[str, list[str]] = {}
@@ -225,15 +225,25 @@ def _name_key(name: str) -> str:
 
 def kind_names(kinds: Collection[str]) -> Names:
     """Kinds with their other names in all languages."""
-    existing = {_name_key(kind) for kind in kinds}
-    aliases: dict[str, tuple[str, ...]] = {}
-    for language in languages():
-        for kind, others in language.lists.kinds.items():
-            named = (other for other in others if _name_key(other) not in existing)  # a kind of its own
-            aliases[kind] = (*aliases.get(kind, ()), *named)
+    aliases = other_names(kinds)
     for kind, short in short_names(kinds).items():
         aliases[kind] = (*aliases.get(kind, ()), short)
     return Names(kinds, aliases)
+
+
+def other_names(names: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """What documents of kinds, or in folders, of these names are called, too, in all languages."""
+    own = {name: _name_key(name) for name in names}
+    known: dict[str, tuple[str, ...]] = {}
+    for language in languages():
+        for kind, others in language.lists.kinds.items():
+            known[_name_key(kind)] = (*known.get(_name_key(kind), ()), *others)
+    existing = {*own.values()}  # one that is a kind of its own stands for that alone
+    found = {
+        name: tuple(other for other in known.get(key, ()) if _name_key(other) not in existing)
+        for name, key in own.items()
+    }
+    return {name: others for name, others in found.items() if others}
 
 
 def short_names(names: Iterable[str]) -> dict[str, str]:

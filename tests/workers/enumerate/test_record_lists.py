@@ -65,6 +65,12 @@ def number(one: Record, name: str) -> float:
 
 EXACT: list[tuple[str, Fits]] = [
     ("films longer than two hours", of("film", lambda one: number(one, "Runtime") > 120)),
+    ("movies shot in Riga", of("film", lambda one: one.says("Location", "Riga"))),
+    ("parts with 200 or more in stock", of("part", lambda one: number(one, "Stock") >= 200)),
+    (
+        "films that are released or shot in Riga",
+        of("film", lambda one: one.says("Stage", "released") or one.says("Location", "Riga")),
+    ),
     ("films shorter than an hour and a half", of("film", lambda one: number(one, "Runtime") < 90)),
     ("parts lighter than 0.2 kg", of("part", lambda one: number(one, "Weight") < 200)),
     ("parts over 600 grams", of("part", lambda one: number(one, "Weight") > 600)),
