@@ -25,7 +25,7 @@ from workers.search.resources import SearchResources
 from workers.search.state import Tools
 
 
-class Preview(NamedTuple):
+class AnswerPreview(NamedTuple):
     """What an answer would be: its results, and its text, which is None where a model writes it."""
 
     results: tuple[MergedHit, ...]
@@ -70,7 +70,9 @@ class AnswerPreviews:
             return None
         answer, full = kept[1], self._preview(*kept, search, {})
         mixed = (
-            self._preview(*kept, search, _held(answer, touched)) if touched else Preview(answer.results, answer.summary)
+            self._preview(*kept, search, _held(answer, touched))
+            if touched
+            else AnswerPreview(answer.results, answer.summary)
         )
         for rank, (one, other) in enumerate(zip_longest(full.results, mixed.results), 1):
             if one is None or other is None or one.chunk_id != other.chunk_id:
@@ -83,7 +85,7 @@ class AnswerPreviews:
         job, answer = self._jobs.job(job_id), self._reader.answer(job_id)
         return None if job is None or answer is None or answer.table is not None else (job, answer)
 
-    def _preview(self, job: Job, answer: Answer, search: Search, held: Mapping[str, LeafResult]) -> Preview:
+    def _preview(self, job: Job, answer: Answer, search: Search, held: Mapping[str, LeafResult]) -> AnswerPreview:
         """`held`: leaves that are not searched."""
         settings, request = self._jobs.settings, job.request
         tools = Tools(settings=settings, reranker=self._resources.reranker())
@@ -94,11 +96,11 @@ class AnswerPreviews:
         room = settings.decomposition.max_total_leaves - len(found.leaves) if settings.gaps.allow(request) else 0
         pool = found.pool(room)
         if _by_model(request, settings):
-            return Preview(pool.hits, None)
+            return AnswerPreview(pool.hits, None)
         routed = self._jobs.routed(job.id)
         aspects = findings(request.question, pool, found.nodes, found.ordered(), routed, settings)
         _, made = aggregated(aspects, job.aggregator or SIMPLE, settings, self._jobs.clock.now())
-        return Preview(pool.hits, made.summary)
+        return AnswerPreview(pool.hits, made.summary)
 
 
 def as_planned(tree: Iterable[Node]) -> Iterator[Node]:
