@@ -38,7 +38,8 @@ from tests.deploy.manifests import (
 from tests.deploy.test_compose import interpolated
 from tests.deploy.test_watching import ALERTS, KNOWN
 from tests.support.redis_server import free_port
-from workers.formats.process import MEMORY_BYTES, MOST_PROCESSES
+from workers.formats.limits import MEMORY_BYTES
+from workers.formats.process import MOST_PROCESSES
 
 Objects = tuple[Manifest, ...]
 PAGE = (ROOT / "docs" / "kubernetes.md").read_text(encoding="utf-8")

@@ -7,8 +7,13 @@ import os
 import resource
 import sys
 from ctypes import CDLL
+from pathlib import Path
 from typing import Any, Never
 
+#: Bytes of memory that a process may map at most, and at least; a parser and its libraries take 200 MB of them.
+MEMORY_BYTES, _LEAST_BYTES = 2 << 30, 512 << 20
+#: What the worker beside the parsers needs of a container's or unit's memory.
+_WORKER_BYTES = 512 << 20
 _OPEN_FILES = 64
 #: Processor seconds of a file: some for the libraries that its format loads, and a share of its size.
 _BASE_S, _S_PER_MB, _MOST_S = 8.0, 4.0, 60.0
@@ -31,6 +36,19 @@ def confine(memory_bytes: int) -> None:
     for name in (resource.RLIMIT_CORE, resource.RLIMIT_FSIZE):
         _lower(name, 0)
     sys.addaudithook(_refuse)
+
+
+def memory_for(processes: int, own: Path = Path("/proc/self/cgroup"), groups: Path = Path("/sys/fs/cgroup")) -> int:
+    """Bytes that each of so many parsers may map: all fit beside the worker, below the limit of its cgroup (version 2).
+
+    Where the kernel ends a process of a container for want of memory, it may end all of them.
+    """
+    try:
+        group = next(line for line in own.read_text().splitlines() if line.startswith("0::"))
+        limit = int((groups / group.removeprefix("0::").lstrip("/") / "memory.max").read_text())
+    except (OSError, ValueError, StopIteration):  # no cgroup, or "max": no limit
+        return MEMORY_BYTES
+    return min(MEMORY_BYTES, max(_LEAST_BYTES, (limit - _WORKER_BYTES) // processes))
 
 
 def seconds_for(size: int) -> float:

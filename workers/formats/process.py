@@ -22,12 +22,10 @@ from typing import IO, Any, Protocol, TypeVar
 
 from shared.plugins import parse_of
 from workers.formats import ocr
-from workers.formats.limits import confine, seconds_for, time_left
+from workers.formats.limits import confine, memory_for, seconds_for, time_left
 from workers.formats.parsed import MAX_TEXT_CHARS, FormatError, Parsed, Parser
 from workers.formats.sniffing import NAMES, format_of
 
-#: Bytes of memory that a process may map; a parser and its libraries take 200 MB of them.
-MEMORY_BYTES = 2 << 30
 #: Files after which a process is exchanged: what a library leaks goes with it.
 FILES = 1_000
 #: Processes at a time at most: each holds the libraries of the formats that it has read.
@@ -70,7 +68,8 @@ class ParserPool:
         self.size = processes or min(len(os.sched_getaffinity(0)), MOST_PROCESSES)
         # The one that was used last is warm.
         self._free: LifoQueue[ParserProcess] = LifoQueue()
-        self._all = [ParserProcess() for _ in range(self.size)]
+        memory = memory_for(self.size)
+        self._all = [ParserProcess(memory) for _ in range(self.size)]
         for process in reversed(self._all):
             self._free.put(process)
 
@@ -115,7 +114,9 @@ class ParserPool:
 class ParserProcess:
     """One process, for one caller at a time."""
 
-    def __init__(self) -> None:
+    def __init__(self, memory: int) -> None:
+        """`memory`: bytes that it may map."""
+        self._memory = memory
         self._process: subprocess.Popen[bytes] | None = None
         self._parsed = 0
 
@@ -158,7 +159,7 @@ class ParserProcess:
     def _started(self) -> subprocess.Popen[bytes]:
         if self._process is None or self._process.poll() is not None:
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "workers.formats.process"],
+                [sys.executable, "-P", "-m", "workers.formats.process", str(self._memory)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -248,7 +249,7 @@ def main() -> None:
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     requests = sys.stdin.buffer
-    confine(MEMORY_BYTES)
+    confine(int(sys.argv[1]))
 
     def send(*parts: bytes) -> None:
         replies.write(_LENGTH.pack(sum(map(len, parts))))

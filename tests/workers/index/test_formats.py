@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -25,6 +26,7 @@ from shared.models.ingest import FORMATS
 from shared.settings.sections import ChunkingSettings
 from tests.support.offsets import assert_kept
 from tests.support.pdf import pdf
+from workers.formats.limits import memory_for
 from workers.formats.parsed import FormatError, Parsed
 from workers.formats.process import ParserPool
 from workers.index.chunking import chunk_document
@@ -370,15 +372,39 @@ def test_given_a_parser_that_is_taken_over_when_it_acts_then_it_is_refused(deed:
     assert named in ended.stderr.splitlines()[-1]
 
 
-def test_given_secrets_in_the_environment_when_started_then_the_parser_has_none(
+@pytest.mark.parametrize(
+    ("own", "limit", "processes", "mib"),
+    [
+        ("4:memory:/x\n0::/\n", f"{2 << 30}", 2, 768),
+        ("0::/system.slice/ramify@search.service\n", f"{5 << 30}", 2, 2048),
+        ("0::/\n", f"{5 << 30}", 4, 1152),
+        ("0::/\n", f"{1 << 30}", 4, 512),
+        ("0::/\n", "max", 4, 2048),
+        ("4:memory:/x\n", f"{1 << 30}", 4, 2048),
+    ],
+)
+def test_given_the_limit_of_a_container_when_divided_then_all_parsers_fit_beside_the_worker(
+    own: str, limit: str, processes: int, mib: int, tmp_path: Path
+) -> None:
+    (tmp_path / "own").write_text(own)
+    group = tmp_path / "groups" / own.rpartition("::/")[2].strip()
+    group.mkdir(parents=True)
+    (group / "memory.max").write_text(f"{limit}\n")
+    assert memory_for(processes, tmp_path / "own", tmp_path / "groups") == mib << 20
+
+
+def test_given_secrets_in_the_environment_when_started_then_the_parser_has_none_and_its_share_of_the_memory(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("RAMIFY_LLM_API_KEY", "sk-secret")
+    monkeypatch.setattr("workers.formats.process.memory_for", lambda processes: (768 << 20) // processes)
     made = ParserPool(1)
     try:
         made.parse("tabular", b"a,b\n1,2\n", "a.csv")
         environment = Path(f"/proc/{made._all[0].pid}/environ").read_bytes()
         assert b"sk-secret" not in environment
+        limits = Path(f"/proc/{made._all[0].pid}/limits").read_text()
+        assert re.search(rf"^Max address space +{768 << 20} ", limits, re.MULTILINE)
     finally:
         made.close()
 
