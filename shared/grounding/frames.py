@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from shared.grounding.alignment import Alignment
 from shared.grounding.relations import same_sides
-from shared.grounding.segments import belongs
+from shared.grounding.segments import belongs, is_part_of
 from shared.grounding.subjects import other_voice
 from shared.grounding.texts import CLAUSE_MARKS, Token, TokenKind, TokenText, light_words, stem_of
 from shared.language import derived, languages
@@ -53,7 +53,13 @@ def replaced(found: Alignment) -> str | None:
         if not others or any(_is_same(claim, said, passage, other) for other in others):
             continue
         voices = claim.tokens[said.start].name and other_voice(claim.low, _sentence(passage, others[0].start))
-        if not voices and not belongs(found, said.start):
+        value = claim.tokens[said.start].value
+        own = passage.valued.get(value, ()) if value is not None else ()
+        if (
+            not voices
+            and not belongs(found, said.start)
+            and not any(is_part_of(passage, n, others[0].start) for n in own)
+        ):
             words = claim.text[claim.tokens[said.start].start : claim.tokens[said.end - 1].end]
             return f"“{words}” stands where the passage has “{passage.slice(*others[0])}”"
     return None

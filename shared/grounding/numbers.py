@@ -12,7 +12,7 @@ from typing import NamedTuple
 from shared.grounding.alignment import NEAR, Alignment
 from shared.grounding.nearness import Fact, changed_places, dimension_of, is_year, like_numbers, surroundings
 from shared.grounding.numerals import Measure, wholes
-from shared.grounding.segments import belongs, date_marks, is_article, is_naming
+from shared.grounding.segments import belongs, date_marks, is_article, is_naming, is_part_of
 from shared.grounding.texts import Token, TokenKind, TokenText, month_of
 from shared.language import alternatives, derived
 
@@ -121,17 +121,11 @@ def moved_numbers(found: Alignment) -> str | None:
         return None
     if belongs(found, moved[0].place) or _is_older(found.passage, moved[1]):
         return None
-    if any(_is_part_of(found.passage, one, moved[1]) for one in moved[0].own):
+    if any(is_part_of(found.passage, one, moved[1]) for one in moved[0].own):
         return None
     said, other = found.claim.tokens[moved[0].place], found.passage.tokens[moved[1]]
     words = found.claim.text[said.start : said.end], found.passage.text[other.start : other.end]
     return f"{words[0]} stands where the passage has {words[1]}"
-
-
-def _is_part_of(text: TokenText, place: int, other: int) -> bool:
-    """Whether a number is so many of another one: two of the three."""
-    between = text.tokens[place + 1 : other]
-    return bool(between) and between[0].key in wholes() and all(token.plain for token in between)
 
 
 def _replaced(found: Alignment) -> str | None:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from shared.grounding.alignment import Alignment
 from shared.grounding.nearness import dimension_of, is_year
-from shared.grounding.numerals import ordinals
+from shared.grounding.numerals import ordinals, wholes
 from shared.grounding.texts import Token, TokenText
 from shared.language import alternatives, derived, languages
 
@@ -133,6 +133,12 @@ def _word_of(claim: TokenText, number: int, passage: TokenText, part: _Part, sta
         if nearest == number and standing and all(start <= one < part.end for one in standing):
             return claim.text[claim.tokens[place].start : claim.tokens[place].end]
     return ""
+
+
+def is_part_of(text: TokenText, place: int, other: int) -> bool:
+    """Whether a number is so many of another one: two of the three."""
+    between = text.tokens[place + 1 : other]
+    return bool(between) and between[0].key in wholes() and all(token.plain for token in between)
 
 
 def is_article(text: TokenText, place: int) -> bool:
