@@ -24,6 +24,9 @@ _SAME, _MOST = 0.45, 0.6
 _VERBATIM = 0.85
 
 
+_APART = re.compile(r"[;；]")
+
+
 class _Sides(NamedTuple):
     """The places of a claim's subject, and the units of what it says of it."""
 
@@ -116,7 +119,7 @@ def _is_other(
     A common noun may stand for what has a name. What is named for the first time may be a part of what the claim names:
     "the main span" of a bridge.
     """
-    if _is_bare(claim, subject) and _is_bare(passage, before):
+    if _is_bare(claim, subject) and (_is_bare(passage, before) or _stand_apart(claim, subject, passage, before)):
         return True
     named = is_subject(subject, claim), is_subject(before, passage)
     if all(named):
@@ -126,6 +129,16 @@ def _is_other(
         return False
     clause = passage.clause_of[before[-1]]
     return any(passage.clause_of[place] != clause for place in passage.at[passage.units[before[-1]]])
+
+
+def _stand_apart(claim: TokenText, subject: Sequence[int], passage: TokenText, before: Sequence[int]) -> bool:
+    """Whether one sentence of the passage has both as subjects, parted by a semicolon."""
+    numbers = passage.sentence_numbers
+    start = bisect_left(numbers, numbers[before[0]])
+    topic = claim.units[subject[0]] in passage.units[start : start + _TOPIC]
+    return (
+        topic and _APART.search(passage.low, passage.tokens[start].start, passage.tokens[before[0]].start) is not None
+    )
 
 
 def _is_named_later(claim: TokenText, subject: Sequence[int], passage: TokenText, first: int) -> bool:
@@ -146,7 +159,12 @@ def _clause_before(text: TokenText, first: int, own: set[str]) -> list[int]:
 
 
 def _is_topic(claim: TokenText, subject: int, passage: TokenText, clause: int) -> bool:
-    """Whether the sentence of a clause begins with the claim's subject: what follows may be about it all the way."""
+    """Whether the sentence of a clause begins with the claim's subject: what follows may be about it all the way.
+
+    A clause behind a semicolon has a subject of its own.
+    """
+    if clause and _APART.search(passage.low, passage.tokens[clause - 1].end, passage.tokens[clause].start):
+        return False
     numbers = passage.sentence_numbers
     sentence = bisect_left(numbers, numbers[clause])
     return claim.units[subject] in passage.units[sentence : min(clause, sentence + _TOPIC)]
