@@ -6,7 +6,8 @@
 --      8 report (blob) or ''   9 most reports kept   10 most failures kept   11 what was seen (blob) or ''
 --      12 number of the following   12+... counts: name, by   then the number of failures, and each   then the items that
 --      it was split into: item, blob
--- Returns {1, open items, items that are to be sent...}; {0} when it was recorded before, or the job is not indexing.
+-- Returns {1, open items, items that are to be sent...}; {0} when it was recorded before, or the job is not indexing: of one
+-- that has ended meanwhile, but not well, what the item did is counted, since it is in the store, and nothing follows.
 -- with count
 -- with next_items
 -- with note
@@ -14,7 +15,8 @@ local said, state = leave_note(KEYS[1], ARGV[2], ARGV[3], ARGV[4], 'state')
 local item = ARGV[5]
 write_job(KEYS[1], said, 'updated_at', ARGV[1])
 drop_mark(KEYS[1], said)
-if state ~= 'indexing' or redis.call('HGET', KEYS[2], item) ~= 'pending' then return {0} end
+local over = state == 'cancelled' or state == 'failed' or state == 'expired'
+if (state ~= 'indexing' and not over) or redis.call('HGET', KEYS[2], item) ~= 'pending' then return {0} end
 local at = 13 + 2 * ARGV[12]
 for i = 13, at - 1, 2 do add_to(KEYS[1], 'ingest:' .. ARGV[i], tonumber(ARGV[i + 1])) end
 local failures = tonumber(ARGV[at])
@@ -30,6 +32,10 @@ end
 if ARGV[11] ~= '' then
   redis.call('HSET', KEYS[9], item, ARGV[11])
   redis.call('EXPIRE', KEYS[9], ARGV[2])
+end
+if over then
+  redis.call('HDEL', KEYS[2], item)
+  return {0}
 end
 local made = 0
 for i = #ARGV - 1, at + failures + 1, -2 do  -- in front of the line, in their order: an ingest goes on where it is

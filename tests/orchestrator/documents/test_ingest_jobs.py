@@ -6,7 +6,7 @@ import json
 import runpy
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -28,6 +28,7 @@ from shared.models.ingest import HandedOver, IngestItem
 from shared.settings import Settings
 from shared.settings.path_key import key_file
 from tests.fakes.index_pool import IndexPool
+from workers.index.pipeline import Indexer
 
 _PLACE, _, _MARK, _SPACE = worker_id().rsplit(":", 3)
 #: A process of this host that is gone: no process has this number.
@@ -185,6 +186,25 @@ def test_given_a_lane_that_is_full_when_ingested_then_its_files_are_free_for_the
         with pytest.raises(LaneFullError):
             ramify.start_ingest(notes)
     assert ramify.start_ingest(notes)
+
+
+def test_given_an_ingest_that_is_cancelled_while_documents_are_put_in_then_these_are_counted_once(
+    ramify: Ramify, pool: IndexPool, notes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workers.index.items.BATCH_DOCUMENTS", 2)
+    index = Indexer.index
+
+    def cancelled(self: Indexer, batch: Sequence[RawDocument]) -> object:
+        ramify.cancel(job_id)
+        return index(self, batch)
+
+    monkeypatch.setattr(Indexer, "index", cancelled)
+    job_id = ramify.start_ingest(notes)
+    pool.run_all()
+    status = ramify.status(job_id)
+    assert status.ingest is not None
+    assert (status.state, status.ingest.added, status.ingest.read) == ("cancelled", 2, 2)
+    assert len(pool.paths()) == 2
 
 
 def test_given_a_cancelled_ingest_then_what_is_in_stays_and_nothing_is_pruned(
