@@ -6,7 +6,7 @@ import re
 
 from orchestrator.planning.lists.markers import NamedValues, denied_behind
 from orchestrator.planning.lists.runs import Run
-from orchestrator.planning.lists.words import GAP, HOLD, KnownName, Names, Sentence, compiled, unique
+from orchestrator.planning.lists.words import GAP, HOLD, KnownName, Names, Sentence, compiled, says_something, unique
 from shared.language.text import HAN, is_han, terms
 from shared.models.enumeration import Condition
 
@@ -270,7 +270,7 @@ class ContentReader:
     def _word(self, text: str, start: int) -> None:
         word = text.removesuffix("'s")
         other = compiled("<other>").fullmatch(word) is not None or self._is_participle(start)
-        if not other and (compiled("<frame>").fullmatch(word) or not terms(word)):
+        if not other and (compiled("<frame>").fullmatch(word) or not says_something(word)):
             if not self._run.is_relation or terms(word):  # "caused by DNS" is one
                 self._end_run(start)
         elif self._mode and not other:

@@ -8,7 +8,7 @@ from orchestrator.planning.lists.field_values import Meant, field_concepts, of_o
 from orchestrator.planning.lists.fields import FieldTaker
 from orchestrator.planning.lists.markers import is_negated, listed_values, negation_start
 from orchestrator.planning.lists.ties import OWNED, WORD_BEGINS, Surroundings, Tie
-from orchestrator.planning.lists.words import GAP, MAX_CHARS, KnownName, compiled, unique
+from orchestrator.planning.lists.words import GAP, MAX_CHARS, KnownName, compiled, says_something, unique
 from shared.language.text import is_han, terms, value_key
 
 _MOST_TAKEN, _LEAST_HAN = 12, 2
@@ -103,7 +103,7 @@ class KnownValues:
     def _readable(self, start: int, end: int) -> bool:
         """True for a whole word that says something and is no kind, tag, folder or bound itself."""
         text, taker = self._taker.text, self._taker
-        says = end - start >= _LEAST_HAN if is_han(text[start]) else bool(terms(text[start:end]))
+        says = end - start >= _LEAST_HAN if is_han(text[start]) else says_something(text[start:end])
         bound = compiled(r"\s*<bound>").match(text, end) or taker.is_bound([text[start:end]], start)
         if not says or not taker.whole(end) or bound:
             return False

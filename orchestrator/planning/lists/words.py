@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar
 
 from shared.language import derived, languages
 from shared.language.tables import NEVER, with_lists
-from shared.language.text import is_han, plain, value_key
+from shared.language.text import is_han, plain, terms, value_key
 
 T = TypeVar("T", bound=Hashable)
 
@@ -124,6 +124,11 @@ class Sentence:
     def restored(self, text: str) -> str:
         """`text` with its quoted parts back in it."""
         return _HELD.sub(lambda found: self.quoted[ord(found[1]) - _FIRST_HELD], text)
+
+
+def says_something(words: str) -> bool:
+    """True for what has a word that texts are searched for, or one of few letters that is a state: "done"."""
+    return bool(terms(words)) or compiled("<small_state>").fullmatch(words) is not None
 
 
 def unique(items: Sequence[T]) -> tuple[T, ...]:
