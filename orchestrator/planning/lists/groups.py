@@ -103,7 +103,8 @@ class _GroupReader:
                 for group, end in self._doing(start):
                     yield _Found(lead.start(), end, _of_field(group), asked=True)
         for lead in compiled("<group_who_behind>").finditer(text):
-            verb = text[lead.end() :].strip(" 的?。!")
+            end = compiled(r"<group_who_end>?[\s?。!]*$").search(text, lead.end())
+            verb = text[lead.end() : end.start() if end else None].strip()
             for group in self._people if verb else ():
                 if _is_of(verb, group):
                     yield _Found(lead.start(), len(text), _of_field(group), asked=True)

@@ -58,7 +58,7 @@ def test_given_words_that_were_not_understood_then_the_answer_names_them(languag
 @pytest.mark.parametrize(
     ("language", "said"),
     [
-        (ENGLISH, "2 different values of team:\n- Search: 2\n- Mobile: 1\n- without team: 1\n\n| # |"),
+        (ENGLISH, "team has 2 different values:\n- Search: 2\n- Mobile: 1\n- without team: 1\n\n| # |"),
         (CHINESE, "team共有 2 种：\n- Search：2 篇\n- Mobile：1 篇\n- 没有team：1 篇\n\n| # |"),
     ],
 )

@@ -64,7 +64,7 @@ def _headline(table: ListTable, language: Language) -> str:
 
 def _groups(table: ListTable, language: Language) -> str:
     """How many documents there are of each value, a line each."""
-    told = [sentence_in(language, "list_groups", table.grouped, plain_line(table.grouped_by))]
+    told = [sentence_in(language, "list_groups", plain_line(table.grouped_by), table.grouped)]
     for group in table.groups:
         value = plain_line(group.value) or sentence_in(language, "list_no_value_of_group", plain_line(table.grouped_by))
         told.append(f"- {sentence_in(language, 'list_group', value, group.documents)}")
