@@ -36,7 +36,7 @@ from workers.index.readers.formats import parsers
 
 NOTES = Path(__file__).parents[2] / "examples" / "notes" / "en"
 FILES, PAGES, LINES = 12, 40, 40
-BATCH, ROUNDS = 4, 3
+BATCH, ROUNDS, TIMES = 4, 3, 3
 LEAST_OF_TWO, MOST_MB = 1.7, 300
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(900)]
@@ -139,7 +139,7 @@ def _ingested(folder: Path, files: list[bytes], pages: int) -> tuple[Spent, dict
 def test_given_pdfs_when_made_by_two_processes_then_they_share_the_work(tmp_path: Path) -> None:
     named = os.environ.get("RAMIFY_TEST_PDFS")
     files = [file.read_bytes() for file in sorted(Path(named).glob("*.pdf"))] if named else []
-    files = files or [_file(seed, PAGES) for seed in range(FILES)]
+    files = (files or [_file(seed, PAGES) for seed in range(FILES)]) * TIMES  # the last one leaves a process idle
     pages = sum(len(pdfium.PdfDocument(content)) for content in files)
     pools = {size: ParserPool(size) for size in (1, 2)}
     spent: dict[str, list[Spent]] = {"bare": [], "made by one": [], "made by two": [], "to the store": []}
