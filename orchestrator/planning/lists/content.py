@@ -84,7 +84,7 @@ class ContentReader:
 
     def _next_place(self, token: re.Match[str]) -> int:
         """Take in one token; returns where the next begins."""
-        kind, text = token.lastgroup or "", token.group()
+        kind, text = self._kind_of(token), token.group()
         if self._piece and self._inside(kind, text, token.end()):
             self._piece += text[0]
             return token.start() + 1
@@ -113,6 +113,12 @@ class ContentReader:
         else:
             self._phrase_of(kind, text, token)
         return token.end()
+
+    def _kind_of(self, token: re.Match[str]) -> str:
+        """What a token is; a name in capitals is a word, whatever the same letters are else: "US"."""
+        text = token.group()
+        named = token.lastgroup == "frame" and not terms(text) and says_something(text, self._named.question)
+        return "word" if named else token.lastgroup or ""
 
     def _of_run(self, kind: str, text: str) -> bool:
         """True for a phrase that is a word like any other: documents behind "mentions" are sought in the text."""
@@ -270,7 +276,9 @@ class ContentReader:
     def _word(self, text: str, start: int) -> None:
         word = text.removesuffix("'s")
         other = compiled("<other>").fullmatch(word) is not None or self._is_participle(start)
-        if not other and (compiled("<frame>").fullmatch(word) or not says_something(word)):
+        said = terms(word) or says_something(word, self._named.question)
+        framed = terms(word) or not said  # "US" is none of the words around a list
+        if not other and ((framed and compiled("<frame>").fullmatch(word)) or not said):
             if not self._run.is_relation or terms(word):  # "caused by DNS" is one
                 self._end_run(start)
         elif self._mode and not other:

@@ -103,7 +103,7 @@ class KnownValues:
     def _readable(self, start: int, end: int) -> bool:
         """True for a whole word that says something and is no kind, tag, folder or bound itself."""
         text, taker = self._taker.text, self._taker
-        says = end - start >= _LEAST_HAN if is_han(text[start]) else says_something(text[start:end])
+        says = end - start >= _LEAST_HAN if is_han(text[start]) else says_something(text[start:end], taker.question)
         bound = compiled(r"\s*<bound>").match(text, end) or taker.is_bound([text[start:end]], start)
         if not says or not taker.whole(end) or bound:
             return False

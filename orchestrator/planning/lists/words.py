@@ -126,9 +126,12 @@ class Sentence:
         return _HELD.sub(lambda found: self.quoted[ord(found[1]) - _FIRST_HELD], text)
 
 
-def says_something(words: str) -> bool:
-    """True for what has a word that texts are searched for, or one of few letters that is a state: "done"."""
-    return bool(terms(words)) or compiled("<small_state>").fullmatch(words) is not None
+def says_something(words: str, question: str) -> bool:
+    """True for what has a word that texts are searched for, a short state ("done"), or a name in capitals ("IT")."""
+    if terms(words) or compiled("<small_state>").fullmatch(words):
+        return True
+    named = re.search(rf"(?<!\w){re.escape(words.upper())}(?!\w)", question[:MAX_CHARS])
+    return named is not None and len(words) >= _LEAST_CHARS and words.isalpha() and not question.isupper()
 
 
 def unique(items: Sequence[T]) -> tuple[T, ...]:
