@@ -26,7 +26,7 @@ _LONGEST = 8
 _HAN_VERB = re.compile(rf"[{HAN}]{{1,4}}")
 
 
-class _Found(NamedTuple):
+class _AskedGroup(NamedTuple):
     """Where the words begin and end; `asked`: the values themselves are asked for, documents without any are none."""
 
     start: int
@@ -67,23 +67,23 @@ class _GroupReader:
         groups = {group.first: group for group in known.groups.values() if not group.instead}
         self._people = [group for group in groups.values() if known.is_person(group.first)]
 
-    def asked(self) -> Iterator[_Found]:
+    def asked(self) -> Iterator[_AskedGroup]:
         """Phrases such as "which makes", "list all drivers", 有哪些出版社, 出版社有哪些."""
         text = self._text
         for lead in compiled("<group_asked>").finditer(text):
             if found := self._values_at(lead.end(), plural=not is_han(lead[0][-1])):
-                yield _Found(lead.start(), found[1], found[0], asked=True)
+                yield _AskedGroup(lead.start(), found[1], found[0], asked=True)
         for lead in compiled("<group_listed>").finditer(text):
             found = self._values_at(lead.end())
             if found and compiled(r"(?:<head_tail>)*$").match(text, found[1]):
-                yield _Found(lead.start(), found[1], found[0], asked=True)
+                yield _AskedGroup(lead.start(), found[1], found[0], asked=True)
         for behind in compiled("<group_asked_behind>").finditer(text):
             for start in range(max(0, behind.start() - _LONGEST), behind.start()):
                 found = self._values_at(start) if is_han(text[start]) else None
                 if found and found[1] == behind.start():
-                    yield _Found(start, behind.end(), found[0], asked=True)
+                    yield _AskedGroup(start, behind.end(), found[0], asked=True)
 
-    def counted(self) -> Iterator[_Found]:
+    def counted(self) -> Iterator[_AskedGroup]:
         """Phrases such as "per team", "grouped by team", "how many ... by team", 每个部门, 按部门统计."""
         counting = compiled("<counting>|<group_counting>").search(self._text) is not None
         for lead in compiled("<group_by>|<group_by_counted>").finditer(self._text):
@@ -91,9 +91,9 @@ class _GroupReader:
                 continue
             if found := self._values_at(lead.end(), times=True):
                 behind = compiled(r"\s*<group_end>").match(self._text, found[1])
-                yield _Found(lead.start(), behind.end() if behind else found[1], found[0])
+                yield _AskedGroup(lead.start(), behind.end() if behind else found[1], found[0])
 
-    def who(self) -> Iterator[_Found]:
+    def who(self) -> Iterator[_AskedGroup]:
         """Phrases such as "who owns", "who is assigned to", 由哪些人负责: the field whose verb it is."""
         text = self._text
         for lead in compiled("<group_who>").finditer(text):
@@ -101,13 +101,13 @@ class _GroupReader:
             starts = (lead.end() + (text[lead.end() : lead.end() + 1] == " "), does.end() if does else lead.end())
             for start in dict.fromkeys(starts):
                 for group, end in self._doing(start):
-                    yield _Found(lead.start(), end, _of_field(group), asked=True)
+                    yield _AskedGroup(lead.start(), end, _of_field(group), asked=True)
         for lead in compiled("<group_who_behind>").finditer(text):
             end = compiled(r"<group_who_end>?[\s?。!]*$").search(text, lead.end())
             verb = text[lead.end() : end.start() if end else None].strip()
             for group in self._people if verb else ():
                 if _is_of(verb, group):
-                    yield _Found(lead.start(), len(text), _of_field(group), asked=True)
+                    yield _AskedGroup(lead.start(), len(text), _of_field(group), asked=True)
 
     def _doing(self, start: int) -> Iterator[tuple[FieldGroup, int]]:
         """The field of what somebody does at `start`, and where that is said; else the only field of people."""

@@ -40,7 +40,7 @@ class _Scale(NamedTuple):
     one_is_most: bool = False
 
 
-class _Bounded(NamedTuple):
+class _BoundedValue(NamedTuple):
     """Where the words begin and end, and which values are meant."""
 
     start: int
@@ -66,7 +66,7 @@ def take_scales(sentence: Sentence, known: KnownFields, named: NamedValues) -> N
         named.taken[sentence.takes] = wanted
 
 
-def _bounded(text: str, scales: list[_Scale], known: KnownFields) -> Iterator[_Bounded]:
+def _bounded(text: str, scales: list[_Scale], known: KnownFields) -> Iterator[_BoundedValue]:
     for begins in WORD_BEGINS.finditer(text):
         start = begins.start()
         found = [(scale, name) for scale in scales if (name := scale.names.at(text, start)) and _whole(text, name.end)]
@@ -79,7 +79,7 @@ def _bounded(text: str, scales: list[_Scale], known: KnownFields) -> Iterator[_B
             yield bounds[0]
 
 
-def _around(text: str, start: int, scale: _Scale, name: KnownName, known: KnownFields) -> _Bounded | None:
+def _around(text: str, start: int, scale: _Scale, name: KnownName, known: KnownFields) -> _BoundedValue | None:
     """The value with its bound, and the name of its field on either side."""
     end, begun, bound = name.end, start, ""
     called = known.names.at(text, end + len(text[end:]) - len(text[end:].lstrip()))
@@ -102,7 +102,7 @@ def _around(text: str, start: int, scale: _Scale, name: KnownName, known: KnownF
     called = known.names.at(text, end + len(text[end:]) - len(text[end:].lstrip()))  # "above P2 priority"
     if called and known.groups[called.values[0]].first == scale.group.first:
         end = called.end
-    return _Bounded(begun, end, scale, _meant(scale, name.values[0], bound))
+    return _BoundedValue(begun, end, scale, _meant(scale, name.values[0], bound))
 
 
 def _bound_before(text: str, place: int) -> tuple[str, int] | None:
