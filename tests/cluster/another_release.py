@@ -27,8 +27,9 @@ def speak(reads: str, writes: str) -> None:
     usual, blob, as_json = message.wire, codec.compressed_bytes, scripts.as_json
     message.wire = lambda self: {**usual(self), "v": version, **_FIELD}
 
-    def with_field(data: bytes) -> bytes:
-        return blob(json.dumps({**found, **_FIELD}).encode() if isinstance(found := json.loads(data), dict) else data)
+    def with_field(data: bytes, *level: int) -> bytes:
+        more = json.dumps({**found, **_FIELD}).encode() if isinstance(found := json.loads(data), dict) else data
+        return blob(more, *level)
 
     codec.compressed_bytes = with_field
     for module in (scripts, store):
