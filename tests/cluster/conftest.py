@@ -1,6 +1,7 @@
 """Tests with servers, rights or minutes that a usual test run has not: `make test-cluster`, apart from `make test`.
 
-Each skips, with the reason, where its program or its right is missing. All together take twenty minutes on two busy cores.
+Each skips, with the reason, where its program or its right is missing.
+All together take twenty minutes on two busy cores.
 """
 
 from __future__ import annotations
