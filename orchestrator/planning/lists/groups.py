@@ -143,6 +143,9 @@ class _GroupReader:
             return None
         suffix = compiled(_SUFFIX).match(text, name.end)
         end = suffix.end() if suffix else name.end
+        value = known.anywhere.at(text, start)  # "owned by keeper 1" names no field "keeper"
+        if value is not None and value.end > end:
+            return None
         several = is_han(text[start]) or (lead and lead[0].strip()) or is_plural(text[start:end])
         whole = not (text[end - 1 : end].isascii() and text[end : end + 1].isascii() and text[end : end + 1].isalnum())
         return (_of_field(known.groups[name.values[0]]), end) if whole and (several or not plural) else None

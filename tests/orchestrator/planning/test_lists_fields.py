@@ -224,3 +224,9 @@ def test_given_a_hostile_question_when_read_then_it_takes_no_time(text: str) -> 
     begun = time.process_time()
     read(text, VALUES.model_copy(update={"fields": {**VALUES.fields, **many}}))
     assert time.process_time() - begun < 2.0
+
+
+def test_a_value_that_begins_with_another_name_of_its_field_is_not_counted_by() -> None:
+    keepers = Values(kinds={"note": 60}, documents=60, fields={"owner": {"keeper 0": 20, "keeper 1": 20}})
+    reading = read("How many notes are owned by keeper 1?", keepers)
+    assert (reading.scan.understood, reading.scan.unread) == ("kind = note, owner = keeper 1", ())
