@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextvars import copy_context
+from contextvars import Context, copy_context
 from typing import Any
 
 from orchestrator.intake import (
@@ -81,26 +81,27 @@ class BatchIntake:
         with ThreadPoolExecutor(1, "batch-page") as sender:
             under_way: _PageUnderWay | None = None
             try:
-                for page in self._pages(batch_id, position, lines):
+                for page, context in self._pages(batch_id, position, lines):
                     before, under_way = under_way, None
                     yield from _entered(batch_id, before)
-                    under_way = page, sender.submit(copy_context().run, self._send, batch_id, page)
+                    under_way = page, sender.submit(context.run, self._submitter.enter, batch_id, page)
             except Exception:  # of the lines: what was sent before is told
                 yield from _entered(batch_id, under_way)
                 raise
             yield from _entered(batch_id, under_way)
 
-    def _pages(self, batch_id: str, position: BatchPosition, lines: Iterable[BatchLine]) -> Iterator[Page]:
+    def _pages(
+        self, batch_id: str, position: BatchPosition, lines: Iterable[BatchLine]
+    ) -> Iterator[tuple[Page, Context]]:
+        """Each page with the context of its span, which its jobs link to and in which it is sent."""
         read, digest = position.read, position.digest
         for page in pages(lines):
-            new = [self._new(batch_id, line, position.tenant) for line in page if line.request or line.rejected]
+            with span("batch page", attributes={"ramify.batch_id": batch_id, "ramify.lines": len(page)}):
+                new = [self._new(batch_id, line, position.tenant) for line in page if line.request or line.rejected]
+                context = copy_context()
             last = page[-1]
-            yield Page(read, digest, last.line, last.digest, new, blank=len(page) - len(new))
+            yield Page(read, digest, last.line, last.digest, new, blank=len(page) - len(new)), context
             read, digest = last.line, last.digest
-
-    def _send(self, batch_id: str, page: Page) -> list[LineRecord]:
-        with span("batch page", attributes={"ramify.batch_id": batch_id, "ramify.lines": len(page.lines)}):
-            return self._submitter.enter(batch_id, page)
 
     def _new(self, batch_id: str, line: BatchLine, tenant: str | None) -> NewLine:
         given: dict[str, Any] = {"line": line.line, "id": line.id, "meta": line.meta}

@@ -81,7 +81,7 @@ class Stage:
             yield module, "worker_id", self._later("worker_id")
         for module in (views, work_tracker):
             yield module, "alive_workers", lambda _, ids, **__: self.world.living(ids)
-        yield views, "queue_lengths", lambda *_, **__: self.world.broker.lengths()
+        yield reaper, "queue_lengths", lambda *_, **__: self.world.broker.lengths()
         yield work_tracker, "time", SimpleNamespace(monotonic=lambda: self.world.true, sleep=self._later("sleep"))
         yield work_tracker, "Thread", lambda target, **_: self.world.thread(target)
         yield from self._labour()

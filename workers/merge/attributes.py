@@ -12,7 +12,8 @@ from shared.language.answers import AnswerKind
 from shared.language.names import names_of
 from shared.language.subjects import subject_or_all
 from shared.language.text import CJK, days_in, has_cjk, month_number, narrowed, term_set, terms
-from workers.merge.evidence import Pages, asked_for, label_of, own_part, points_back, without_days
+from workers.merge.asked_for import asked_for, label_of, own_part, without_days
+from workers.merge.evidence import Pages, points_back
 from workers.merge.identifiers import identifiers
 from workers.merge.pieces import QuotableSentence
 

@@ -12,9 +12,9 @@ from shared.models.answer import MissingFact, MissingReason
 from shared.models.plan import node_order
 from shared.settings.sections import reranker_traits
 from workers.display import plain_line
+from workers.merge.asked_for import asked_for, asked_parts, own_part
 from workers.merge.callers import of_symbol
 from workers.merge.citations import citation
-from workers.merge.evidence import asked_for, asked_parts, own_part
 from workers.merge.picker import MAX_STEPS, PART_WIDTH, Picker
 from workers.merge.pieces import QuotableSentence
 

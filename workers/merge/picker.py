@@ -17,9 +17,10 @@ from shared.language.subjects import subject_or_all
 from shared.language.text import flat, is_cjk_text, term_set, terms
 from shared.models import MergedHit
 from workers.display import plain_line
+from workers.merge.asked_for import AskedFor, asked_for
 from workers.merge.attributes import AskedAttribute
 from workers.merge.dated import Days, iso
-from workers.merge.evidence import FARTHEST, AskedFor, Pages, SentenceScorer, asked_for, points_back
+from workers.merge.evidence import FARTHEST, Pages, SentenceScorer, points_back
 from workers.merge.identifiers import identifiers, named_numbers, names, unnamed, without
 from workers.merge.numbered_sections import steps_of_page
 from workers.merge.pieces import QuotableSentence, code_blocks, quotable_sentences, quote_width

@@ -103,8 +103,8 @@ class _GroupReader:
                 for group, end in self._doing(start):
                     yield _AskedGroup(lead.start(), end, _of_field(group), asked=True)
         for lead in compiled("<group_who_behind>").finditer(text):
-            end = compiled(r"<group_who_end>?[\s?。!]*$").search(text, lead.end())
-            verb = text[lead.end() : end.start() if end else None].strip()
+            tail = compiled(r"<group_who_end>?[\s?。!]*$").search(text, lead.end())
+            verb = text[lead.end() : tail.start() if tail else None].strip()
             for group in self._people if verb else ():
                 if _is_of(verb, group):
                     yield _AskedGroup(lead.start(), len(text), _of_field(group), asked=True)
