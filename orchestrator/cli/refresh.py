@@ -34,9 +34,17 @@ def refresh(  # noqa: PLR0913 - the signature is the command line
         raise InputError("ID", id_, "give the id of a job or batch, or --stale for all stale answers")
     with invocation_of(ctx).client(tenant) as client:
         note_unchecked(client)
-        if wait:
-            raise typer.Exit(_refresh_and_wait(client, id_, as_json=json))
-        made = _begin(client, id_)
+        try:
+            if wait:
+                raise typer.Exit(_refresh_and_wait(client, id_, as_json=json))
+            made = _begin(client, id_)
+        except ConflictError as error:
+            if not stale:
+                raise
+            if json:
+                streams.document({"retry_of": "--stale", "jobs": 0})
+            streams.note(error.fix)
+            return
         new_id = _new_id(made)
         streams.warn_about(client, new_id)
     if json:

@@ -104,12 +104,14 @@ def difference(a: Manifest, b: Manifest) -> AnswerDifference:
     went, came, kept = sentence_changes(one.answer.text, other.answer.text)
     documents = _documents(one, other)
     results, same = result_changes(one, other, documents)
+    tenants = (a.run.tenant, b.run.tenant)
+    owned = () if a.digest == b.digest or tenants[0] == tenants[1] else (_change("tenant", *tenants),)
     return AnswerDifference(
         a=a.run.job_id or a.digest[:12],
         b=b.run.job_id or b.digest[:12],
         same=a.digest == b.digest,
         question=None if one.question == other.question else _change("question", one.question, other.question),
-        options=changes(one.options, other.options),
+        options=(*owned, *changes(one.options, other.options)),
         settings=_settings(one, other),
         models=changes(_models(one), _models(other)),
         prompts=tuple(change.name for change in changes(one.prompts, other.prompts)),

@@ -185,9 +185,11 @@ def answer_cells(found: AnsweredLine) -> tuple[Text, ...]:
 
 
 def _ended(found: LineReport) -> Text:
-    """The outcome, or the state of what is open; then why the answer is degraded, and a kind that is not the usual."""
+    """The outcome, or the state of what is open; then why the answer is degraded, that it is stale, and a kind that is not the usual."""
     name = found.outcome or found.state or found.kind
     shown = plain(name, STATE_STYLES.get(name, "cyan"))
     if found.reasons:
         shown.append(f" ({', '.join(found.reasons)})", "dim")
+    if found.stale:
+        shown.append(" stale", "yellow")
     return shown.append(f" {found.kind}", "dim") if found.kind not in {"enqueued", name} else shown

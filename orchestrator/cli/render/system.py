@@ -74,14 +74,21 @@ def _value_shown(value: object) -> Shown:
 
 
 def _listed(value: Mapping[str, Any] | tuple[object, ...]) -> str | dict[str, float]:
-    """A list in one line; strategies as their stages."""
+    """A list in one line; strategies as their stages, commands as their words."""
     if isinstance(value, tuple):
         return ", ".join(str(getattr(item, "stage", item)) for item in value)
     if all(isinstance(item, float) for item in value.values()):
         return dict(value)
     if all(isinstance(item, str) for item in value.values()):
         return ", ".join(f"{name} = {item}" for name, item in value.items())
-    return "; ".join(f"{name}: {' > '.join(stage.stage for stage in stages)}" for name, stages in value.items())
+    return "; ".join(f"{name}: {_ordered(parts)}" for name, parts in value.items())
+
+
+def _ordered(parts: Sequence[Any]) -> str:
+    """Words of a command, or stages of a strategy."""
+    if all(isinstance(part, str) for part in parts):
+        return " ".join(parts)
+    return " > ".join(part.stage for part in parts)
 
 
 def _without_login(url: str) -> str:

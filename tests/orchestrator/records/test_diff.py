@@ -62,6 +62,17 @@ def found(index: int = 1, **changes: Any) -> AnswerDifference:
     return compared(manifest(), manifest(index, **changes))
 
 
+def test_another_tenant_is_named_and_not_its_corpus() -> None:
+    other = (result("x", 0.9, bm25=9.0, rerank=0.9),)
+    theirs = Manifest.of(
+        Record(**{**BASE, "documents": (document("x"),), "results": other}),
+        RunRecord(job_id="j", tenant="t2", index_versions=(2,)),
+    )
+    assert compared(manifest(), theirs).sentence == "The cause is the settings: tenant is t2 instead of default."
+    same = Manifest.of(Record(**BASE), RunRecord(job_id="k", tenant="t2", index_versions=(2,)))
+    assert compared(manifest(), same).sentence.startswith("Nothing differs")
+
+
 MOVED = (result("b", 0.5, bm25=5.0, rerank=0.5), result("a", 0.4, bm25=2.0, rerank=0.8))
 
 
