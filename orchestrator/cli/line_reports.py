@@ -10,8 +10,8 @@ from shared.models.batch import LineReport
 
 _COLUMNS = (
     "line", "id", "key", "kind", "job_id", "state", "outcome", "reasons", "verdicts", "stale", "leaves_total",
-    "leaves_done", "leaves_failed", "waited_s", "ran_s", "llm_calls", "embed_calls", "rerank_calls", "tokens", "cost_estimated_least",
-    "cost_estimated_most", "cost_spent", "question", "error", "meta",
+    "leaves_done", "leaves_failed", "waited_s", "ran_s", "llm_calls", "embed_calls", "rerank_calls", "tokens",
+    "cost_estimated_least", "cost_estimated_most", "cost_spent", "question", "error", "meta",
 )  # fmt: skip
 
 
