@@ -185,7 +185,7 @@ def answer_cells(found: AnsweredLine) -> tuple[Text, ...]:
 
 
 def _ended(found: LineReport) -> Text:
-    """The outcome, or the state of what is open; then why the answer is degraded, whether stale, and an unusual kind."""
+    """The outcome, or the state of what is open; then why the answer is degraded, whether stale; an unusual kind."""
     name = found.outcome or found.state or found.kind
     shown = plain(name, STATE_STYLES.get(name, "cyan"))
     if found.reasons:
