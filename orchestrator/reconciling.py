@@ -36,7 +36,8 @@ class LostIngest(Model):
 class Reconciled(Model):
     """Times are Unix seconds, 0: not known. `known_at`: when the store was written last, as far as the jobs know.
 
-    `checks`: what became of a tenant's answers; `lost`: ingests to be run again.
+    `checks`: what became of a tenant's answers; its `left`: those that are still looked at closely; more may become
+    stale, or fresh again. `lost`: ingests to be run again.
     """
 
     store_at: float
@@ -66,7 +67,8 @@ def reconcile(client: Ramify) -> Reconciled:
         checks = {}
         for tenant in sorted(collection.get("tenants", {})):
             request = StaleCheckRequest(tenant=tenant, since=since)
-            checks[tenant] = StaleCheck.of_record(call_pool(app, settings, TaskName.INDEX_CHECK, request, _CHECK_S))
+            check = StaleCheck.of_record(call_pool(app, settings, TaskName.INDEX_CHECK, request, _CHECK_S))
+            checks[tenant] = check.model_copy(update={"left": client.unchecked_answers(tenant=tenant)})
     lost = tuple(_lost(client, store_at)) if 0 < store_at < known_at else ()
     return Reconciled(store_at=store_at, known_at=known_at, checks=checks, lost=lost)
 

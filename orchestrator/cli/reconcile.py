@@ -19,7 +19,7 @@ def reconcile(ctx: typer.Context, *, json: options.Json = False) -> None:
         return
     typer.echo(found.said)
     for tenant, check in found.checks.items():
-        left = f", {check.left} are looked at later" if check.left else ""
+        left = f"; {check.left} are still looked at closely: more may be stale, or fresh again" if check.left else ""
         typer.echo(f"{tenant}: {check.checked} answers looked at, {check.answers} are stale{left}")
     for lost in found.lost:
         streams.warn(f"what job {lost.job_id} put in may not be stored: ingest {', '.join(lost.sources)} again")

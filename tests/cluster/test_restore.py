@@ -134,8 +134,13 @@ def test_everything_is_there_again(backups: Backups) -> None:
 
 
 def reconciled(settings: Settings, client: Ramify) -> Reconciled:
+    """What the command says; its marks are final once the ops pool had the answers looked at closely."""
     with pools(settings, ("search",)):
-        return reconcile(client)
+        found = reconcile(client)
+    assert found.checks["default"].left >= found.checks["default"].checked > 0, "it says that they are not final"
+    with pools(settings):
+        until(lambda: not client.unchecked_answers(), 120, "all answers were looked at closely", every_s=0.5)
+    return found
 
 
 def test_a_store_of_an_earlier_backup_is_told_with_what_it_lost(backups: Backups) -> None:
