@@ -10,8 +10,8 @@ from collections.abc import Callable, Collection, Iterable
 UNDER_WAY_S, WAITING_S = 4.0, 10.0
 #: Seconds behind a worker's death in which every job is read in every run.
 _ALARM_S = 10.0
-#: Less than the time between two runs.
-_SLACK_S = 0.5
+#: Less than the shortest time between two runs, which are not evenly apart.
+_SLACK_S = 1.0
 
 
 class Looks:

@@ -7,6 +7,7 @@ lock lets one of them check at a time.
 from __future__ import annotations
 
 import logging
+import random
 import threading
 import time
 from collections.abc import Callable
@@ -27,6 +28,9 @@ from shared.tasks.app import settings_of
 
 log = logging.getLogger("ramify.loop")
 EVERY_S = 2.0
+#: By how much of its pace a loop is early or late. Idle workers ask Redis once a second, and the one that has waited
+#: for longest gets a message: at an even pace, what one of them refuses would be given to the same one each time.
+_JITTER = 0.25
 #: Seconds that a stopping worker waits for a run that is under way.
 _STOP_S = 5.0
 #: The loops of this process, if it is an ops worker.
@@ -34,7 +38,7 @@ _loops: list[PeriodicLoop] = []
 
 
 class PeriodicLoop:
-    """Calls `run` every `every_s` seconds, until `stop`. What it raises is logged and does not end the loop.
+    """Calls `run` about every `every_s` seconds, until `stop`. What it raises is logged and does not end the loop.
 
     `name` is that of its thread, and what its log lines begin with.
     """
@@ -61,7 +65,7 @@ class PeriodicLoop:
     def _run(self) -> None:
         failing = False
         while not self._stopped.is_set():
-            due = time.monotonic() + self._every_s
+            due = time.monotonic() + self._every_s * random.uniform(1 - _JITTER, 1 + _JITTER)  # noqa: S311 - no secret
             try:
                 self._call()
                 failing = False

@@ -1,7 +1,7 @@
 """The reaper: reads the jobs under way, decides by `rules`, and sends lost work again.
 
-Runs every two seconds in the ops pool (`loop`). Trusts the job store, not a chord's counter. What it sends again is
-harmless when the first copy still comes: leaves are recorded once, a claim lets one merge run.
+Runs about every two seconds in the ops pool (`loop`). Trusts the job store, not a chord's counter. What it sends
+again is harmless when the first copy still comes: leaves are recorded once, a claim lets one merge run.
 """
 
 from __future__ import annotations

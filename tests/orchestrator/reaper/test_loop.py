@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
 
@@ -45,7 +46,19 @@ def test_it_looks_at_once_and_then_at_its_pace(looks: Looks, loop: PeriodicLoop)
     loop.start()
     loop.start()
     until(lambda: len(looks.at) == 5)
-    assert looks.at[4] - looks.at[0] >= 0.39, "one thread, and no look before its time"
+    assert looks.at[4] - looks.at[0] >= 4 * 0.075, "one thread, and no look before its time"
+
+
+def test_its_looks_are_not_evenly_apart(looks: Looks, monkeypatch: pytest.MonkeyPatch) -> None:
+    """given workers that ask once a second / when a message is sent again and again / then not always to the same."""
+    draws = iter([0.75, 1.25] * 50)
+    monkeypatch.setattr("orchestrator.reaper.loop.random.uniform", lambda low, high: min(max(next(draws), low), high))
+    loop = PeriodicLoop("reaper", looks, every_s=0.4)
+    loop.start()
+    until(lambda: len(looks.at) == 3)
+    loop.stop(5)
+    short, long = (after - before for before, after in pairwise(looks.at))
+    assert 0.29 < short < long - 0.1
 
 
 @pytest.mark.parametrize("hours", [-1, 1, -10_000])
@@ -58,7 +71,7 @@ def test_a_wall_clock_that_is_set_changes_nothing(
     monkeypatch.setattr(time, "time", lambda: now + hours * 3600)
     seen = len(looks.at)
     until(lambda: len(looks.at) >= seen + 3)
-    assert looks.at[-1] - looks.at[seen] >= 0.19
+    assert looks.at[-1] - looks.at[seen] >= 2 * 0.075
 
 
 @pytest.mark.parametrize(
