@@ -13,6 +13,8 @@ from functools import cache
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from workers.markdown_rules import compiled
+
 #: What may make text more than text. Other text is not parsed.
 _MAY_ACT = re.compile(r"<[A-Za-z/!?]|\]\s?[(\[]|\]:|!\[")
 _ELEMENTS = (
@@ -44,7 +46,7 @@ def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark").disable(["html_block", "text_join"])
     # To some renderers "javascript:" is a link, too.
     parser.validateLink = lambda _url: True  # type: ignore[method-assign,assignment]
-    return parser
+    return compiled(parser)
 
 
 def inert(text: str) -> str:
@@ -78,7 +80,7 @@ def _pass(text: str) -> str:
 
 @cache
 def _table_parser() -> MarkdownIt:
-    return MarkdownIt("commonmark").enable("table")
+    return compiled(MarkdownIt("commonmark").enable("table"))
 
 
 def _cells(text: str) -> str:

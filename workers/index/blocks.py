@@ -20,6 +20,7 @@ from shared.language import derived, languages
 from shared.models.hits import PagePart
 from workers.index.documents import Markup
 from workers.index.metadata import labels, printable_line
+from workers.markdown_rules import compiled
 
 #: A CJK character or emoji, which counts as two.
 _WIDE = re.compile(
@@ -27,7 +28,7 @@ _WIDE = re.compile(
     "\U0001f300-\U0001faff\U00020000-\U0003fffd]+"
 )
 #: Link definitions stay text: as a rule of their own they would leave no token.
-_PARSER = MarkdownIt("commonmark").enable("table").disable(["inline", "reference"])
+_PARSER = compiled(MarkdownIt("commonmark").enable("table").disable(["inline", "reference"]))
 #: A longer "heading" is a paragraph with a # before it.
 _MAX_HEADING = 200
 #: Characters within which a title is sought.

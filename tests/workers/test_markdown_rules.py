@@ -1,0 +1,33 @@
+"""Parsers that threads share: their rules are whole before the first text."""
+
+from __future__ import annotations
+
+import pytest
+from markdown_it import MarkdownIt
+from markdown_it.ruler import Ruler
+
+from workers import inert
+from workers.index.blocks import BlockType, blocks_of
+from workers.index.documents import Markup
+from workers.markdown_rules import compiled
+
+TEXT = "# Title\n\nA [link](x), `code`.\n\n> said\n\n| a | b |\n| --- | --- |\n| 1 | 2 |\n"
+
+
+@pytest.fixture
+def _no_rules_made_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: Ruler[object]) -> None:
+        raise AssertionError("made while a text is read")
+
+    inert._parser()
+    inert._table_parser()
+    monkeypatch.setattr(Ruler, "__compile__", refuse)
+
+
+@pytest.mark.usefixtures("_no_rules_made_later")
+def test_no_text_makes_rules() -> None:
+    kinds = [block.kind for block in blocks_of(TEXT, Markup.MARKDOWN, 1000)]
+    assert kinds == [BlockType.HEADING, BlockType.TEXT, BlockType.TEXT, BlockType.TABLE]
+    assert inert.inert("a <b>bold</b> | [x](y)") == inert.inert("a <b>bold</b> | [x](y)")
+    with pytest.raises(AssertionError, match="while a text is read"):
+        compiled(MarkdownIt("commonmark"))
