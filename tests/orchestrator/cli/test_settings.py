@@ -80,6 +80,7 @@ def test_given_a_broken_json_value_when_parsed_then_the_value_is_not_repeated():
 
 
 def test_commands_of_standing_questions_are_shown_as_their_words() -> None:
-    shown = setting_rows(load_settings(standing={"commands": {"tell": ["/bin/mail", "me"], "log": ["/usr/bin/logger"]}}))
+    commands = {"tell": ["/bin/mail", "me"], "log": ["/usr/bin/logger"]}
+    shown = setting_rows(load_settings(standing={"commands": commands}))
     (row,) = (row for row in shown if row.name == "standing.commands")
     assert row.value == "tell: /bin/mail me; log: /usr/bin/logger"
