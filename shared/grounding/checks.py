@@ -6,7 +6,6 @@ first that objects gives the reason.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 
 from shared.grounding.alignment import NEAR, Alignment, Deviation
@@ -22,7 +21,7 @@ from shared.grounding.roles import roles, weighs
 from shared.grounding.segments import other_part
 from shared.grounding.subjects import other_speaker
 from shared.grounding.texts import CLAUSE_MARKS, Token, TokenKind, TokenText, cjk_pairs, light_words, stem_of
-from shared.language import alternatives, derived
+from shared.language import claim_pattern
 
 #: Group of opposed words -> cell -> the word of it that stands there.
 Cells = dict[int, dict[int, str]]
@@ -206,7 +205,7 @@ def _reaches_on(found: Alignment, deviation: Deviation) -> bool:
     last = max(place for place in range(*deviation.source) if tokens[place].denies)
     end = tokens[deviation.source[1]].start if deviation.source[1] < len(tokens) else len(found.passage.low)
     between = found.passage.low[tokens[last].end : end]
-    return not CLAUSE_MARKS.search(between) and not _contrast().search(between)
+    return not CLAUSE_MARKS.search(between) and not claim_pattern("contrasts").search(between)
 
 
 def _by_implication(found: Alignment) -> bool:
@@ -221,7 +220,7 @@ def _by_implication(found: Alignment) -> bool:
     if ours == theirs:
         return False
     implies, denying = (low, found.claim.low) if ours else (found.claim.low, low)
-    return _implied().search(implies) is not None and _implied().search(denying) is None
+    return claim_pattern("implied").search(implies) is not None and claim_pattern("implied").search(denying) is None
 
 
 def _by_opposite(found: Alignment) -> bool:
@@ -349,13 +348,3 @@ def _same(token: Token, other: Token) -> bool:
         return True
     short, long = sorted((one, two), key=len)
     return len(short) >= 4 and long.startswith(short[: max(4, len(short) - 2)])
-
-
-@derived
-def _implied() -> re.Pattern[str]:
-    return re.compile(alternatives(lambda language: [language.claims.implied]))
-
-
-@derived
-def _contrast() -> re.Pattern[str]:
-    return re.compile(alternatives(lambda language: [language.claims.contrasts]))

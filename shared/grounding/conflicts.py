@@ -22,7 +22,7 @@ from shared.grounding.opposites import opposite
 from shared.grounding.roles import weighs
 from shared.grounding.texts import Token, TokenKind, TokenText, month_of
 from shared.grounding.tokens import tokens_of
-from shared.language import alternatives, derived, languages
+from shared.language import alternatives, claim_pattern, derived, languages
 
 #: So many words, or pairs of CJK characters, have two statements of one thing in common; one that is denied has more.
 _LEAST, _LEAST_DENIED = 2, 3
@@ -119,7 +119,7 @@ class _Clause:
     def terms(self) -> tuple[frozenset[str], bool]:
         """The conditions and quantities that it names, and whether it is a plan or a guess."""
         low = self.said.low
-        words = frozenset(word.strip() for word in _condition().findall(low))
+        words = frozenset(word.strip() for word in claim_pattern("conditional").findall(low))
         return words | quantities_in(low), bool(_unsure().search(low))
 
     @cached_property
@@ -195,7 +195,7 @@ def _other_day(one: _Clause, other: _Clause) -> Conflict | None:
     a, b = next(iter(one.days)), next(iter(other.days))
     if agree(a, b) or not any(x and y for x, y in zip(a, b, strict=True)):
         return None
-    if not all(_once().search(clause.said.low) for clause in (one, other)):
+    if not all(claim_pattern("once").search(clause.said.low) for clause in (one, other)):
         return None
     return Conflict(ConflictKind.DATE, *("-".join(str(part) for part in day if part) for day in (a, b)))
 
@@ -314,11 +314,6 @@ def _series(title: str) -> str:
 
 
 @derived
-def _condition() -> re.Pattern[str]:
-    return re.compile(alternatives(lambda language: [language.claims.conditional]))
-
-
-@derived
 def _unsure() -> re.Pattern[str]:
     return re.compile(
         alternatives(
@@ -327,8 +322,3 @@ def _unsure() -> re.Pattern[str]:
             ]
         )
     )  # fmt: skip
-
-
-@derived
-def _once() -> re.Pattern[str]:
-    return re.compile(alternatives(lambda language: [language.claims.once]))

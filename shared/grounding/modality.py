@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from shared.grounding.alignment import NEAR, Alignment
 from shared.grounding.texts import TokenKind, TokenText
-from shared.language import alternatives, derived, languages
+from shared.language import alternatives, claim_pattern, derived, languages
 
 #: A hedge speaks of the word behind it, of so many pairs where characters are not parted by spaces.
 _BEHIND = 3
@@ -25,16 +25,16 @@ def withdrawn(found: Alignment) -> str | None:
             table = language.claims
             if (word := table.withdrawal.search(before)) and not table.withdrawal.search(found.claim.low):
                 return f"the passage says it with “{word[0]}”"
-            if (word := table.condition.search(before)) and not _conditional().search(found.claim.low):
+            if (word := table.condition.search(before)) and not claim_pattern("conditional").search(found.claim.low):
                 return f"the passage says it under a condition (“{word[0].strip()}”)"
     return _exception(found) or _past(found)
 
 
 def _past(found: Alignment) -> str | None:
     """What the claim says to be so is not what the passage says was so."""
-    if _former().search(found.claim.low) or _of_past().search(found.claim.low):
+    if claim_pattern("former").search(found.claim.low) or claim_pattern("past").search(found.claim.low):
         return None
-    words = (_before_claim(found, number, _former()) for number in found.evidence)
+    words = (_before_claim(found, number, claim_pattern("former")) for number in found.evidence)
     return next((f"the passage says it of the past (“{word[0].strip()}”)" for word in words if word), None)
 
 
@@ -48,7 +48,7 @@ def _before(found: Alignment) -> Iterator[str]:
 
 def _exception(found: Alignment) -> str | None:
     """No clause beside the claim's begins with "unless" or "if" where the claim has no condition."""
-    if _conditional().search(found.claim.low):
+    if claim_pattern("conditional").search(found.claim.low):
         return None
     if word := _bound(found):
         return f"the passage says it under a condition (“{word[0].strip()}”)"
@@ -70,7 +70,7 @@ def _bound(found: Alignment) -> re.Match[str] | None:
     """What bounds the clause that says most of the claim, and is none of the claim's words: "only with consent"."""
     tokens = found.passage.tokens
     for first, last in (found.passage.clauses[number] for number in found.evidence[:2]):
-        word = _bounds().search(found.passage.low, tokens[first].start, tokens[last - 1].end)
+        word = claim_pattern("bounds").search(found.passage.low, tokens[first].start, tokens[last - 1].end)
         if word is None:
             continue
         behind = [n for n in range(first, last) if tokens[n].start >= word.start() and found.passage.units[n]]
@@ -94,7 +94,7 @@ def denied_twice(found: Alignment) -> bool:
     for number in found.evidence[:1]:
         sentence = found.passage.sentences[sentences[found.passage.clauses[number][0]]]
         low = found.passage.low[sentence[0].start : sentence[-1].end]
-        ours, theirs = (_twice().search(text) is not None for text in (found.claim.low, low))
+        ours, theirs = (claim_pattern("twice").search(text) is not None for text in (found.claim.low, low))
         return ours != theirs and not any(one.denies for one in (sentence if ours else found.claim.tokens))
     return False
 
@@ -126,15 +126,16 @@ def hedged(found: Alignment) -> str | None:
     """The claim is no surer than the passage."""
     if _any_hedge().search(found.claim.low):
         return None
-    told = _attributed().search(found.claim.low)
-    done = _done().search(_present().sub(" ", found.claim.low)) and not _future().search(found.claim.low)
+    told = claim_pattern("attributed").search(found.claim.low)
+    present = claim_pattern("present").sub(" ", found.claim.low)
+    done = claim_pattern("done").search(present) and not claim_pattern("future").search(found.claim.low)
     for number in found.evidence:
         text = found.clause(number)
         if (word := _softened(found, number)) or (
-            not told and (word := _before_claim(found, number, _rumour(), _REACH))
+            not told and (word := _before_claim(found, number, claim_pattern("rumours"), _REACH))
         ):
             return f"the passage says it with “{word[0].strip()}”"
-        if done and (word := _plan().search(text) or _future().search(text)):
+        if done and (word := claim_pattern("plans").search(text) or claim_pattern("future").search(text)):
             return f"the passage says it with “{word[0].strip()}”, the claim as done"
     return None
 
@@ -145,10 +146,10 @@ def _softened(found: Alignment, number: int) -> re.Match[str] | None:
     tokens, numbers = found.passage.tokens, found.passage.sentence_numbers
     if number and numbers[first] == numbers[first - 1]:
         start = found.passage.clauses[number - 1][0]
-        for word in _hedge().finditer(found.passage.low, tokens[start].start, tokens[first - 1].end):
+        for word in claim_pattern("hedges").finditer(found.passage.low, tokens[start].start, tokens[first - 1].end):
             if word.end() == tokens[first - 1].end:
                 return word
-    return _before_claim(found, number, _hedge())
+    return _before_claim(found, number, claim_pattern("hedges"))
 
 
 def _before_claim(found: Alignment, number: int, words: re.Pattern[str], reach: int = 1) -> re.Match[str] | None:
@@ -197,66 +198,6 @@ def _quantities() -> list[tuple[re.Pattern[str], re.Pattern[str]]]:
     """Patterns of what a claim may say, each with that of what the passage then says."""
     rows = [row for language in languages() for row in language.claims.quantities]
     return [(re.compile(said), re.compile(f"{said}|{allowed}")) for said, allowed in rows]
-
-
-@derived
-def _hedge() -> re.Pattern[str]:
-    return re.compile(alternatives(lambda language: [language.claims.hedges]))
-
-
-@derived
-def _former() -> re.Pattern[str]:
-    return re.compile(alternatives(lambda language: [language.claims.former]))
-
-
-@derived
-def _of_past() -> re.Pattern[str]:
-    return re.compile(alternatives(lambda language: [language.claims.past]))
-
-
-@derived
-def _present() -> re.Pattern[str]:
-    return re.compile(alternatives(lambda language: [language.claims.present]))
-
-
-@derived
-def _twice() -> re.Pattern[str]:
-    return re.compile(alternatives(lambda language: [language.claims.twice]))
-
-
-@derived
-def _bounds() -> re.Pattern[str]:
-    return re.compile(alternatives(lambda language: [language.claims.bounds]))
-
-
-@derived
-def _attributed() -> re.Pattern[str]:
-    return re.compile(alternatives(lambda language: [language.claims.attributed]))
-
-
-@derived
-def _rumour() -> re.Pattern[str]:
-    return re.compile(alternatives(lambda language: [language.claims.rumours]))
-
-
-@derived
-def _plan() -> re.Pattern[str]:
-    return re.compile(alternatives(lambda language: [language.claims.plans]))
-
-
-@derived
-def _future() -> re.Pattern[str]:
-    return re.compile(alternatives(lambda language: [language.claims.future]))
-
-
-@derived
-def _done() -> re.Pattern[str]:
-    return re.compile(alternatives(lambda language: [language.claims.done]))
-
-
-@derived
-def _conditional() -> re.Pattern[str]:
-    return re.compile(alternatives(lambda language: [language.claims.conditional]))
 
 
 @derived

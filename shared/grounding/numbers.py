@@ -14,7 +14,7 @@ from shared.grounding.nearness import Fact, changed_places, dimension_of, is_yea
 from shared.grounding.numerals import Measure, wholes
 from shared.grounding.segments import belongs, date_marks, is_article, is_naming, is_part_of
 from shared.grounding.texts import Token, TokenKind, TokenText, month_of
-from shared.language import alternatives, derived
+from shared.language import alternatives, claim_pattern, derived
 
 #: So much further a number may be from the one that the claim rounds.
 _ROUND, _BOUND = Decimal("0.05"), Decimal("0.15")
@@ -145,7 +145,7 @@ def _replaced(found: Alignment) -> str | None:
 def older_value(found: Alignment) -> str | None:
     """A claim of what is so has not the older value of two."""
     claim, passage = found.claim, found.passage
-    if _past().search(claim.low):
+    if claim_pattern("past").search(claim.low):
         return None
     for place, token in enumerate(claim.tokens):
         standing = [] if token.value is None or is_year(token.value) else _standing(found, place, token.value)
@@ -179,7 +179,7 @@ def _is_older(text: TokenText, place: int) -> bool:
     tokens = text.sentences[text.sentence_numbers[place]]
     sentence = text.low[tokens[0].start : tokens[-1].end]
     before = text.low[max(tokens[0].start, text.tokens[place].start - _BEFORE) : text.tokens[place].start]
-    return bool(_older().search(before)) and bool(_changes().search(sentence))
+    return bool(_older().search(before)) and bool(claim_pattern("changes").search(sentence))
 
 
 def _turned(found: Alignment) -> str | None:
@@ -267,18 +267,8 @@ def _whole(tokens: tuple[Token, ...], place: int, allowed: range) -> int:
 
 
 @derived
-def _past() -> re.Pattern[str]:
-    return re.compile(alternatives(lambda language: [language.claims.past]))
-
-
-@derived
 def _older() -> re.Pattern[str]:
     return re.compile(rf"(?:{alternatives(lambda language: [language.claims.older])}){_sum()}$")
-
-
-@derived
-def _changes() -> re.Pattern[str]:
-    return re.compile(alternatives(lambda language: [language.claims.changes]))
 
 
 @derived

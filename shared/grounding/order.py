@@ -13,7 +13,7 @@ from shared.grounding.opposites import opposed_words
 from shared.grounding.roles import weighs
 from shared.grounding.subjects import is_passive
 from shared.grounding.texts import TokenKind, TokenText, stem_of
-from shared.language import alternatives, derived
+from shared.language import alternatives, claim_pattern, derived
 
 #: Tokens between a name and the word that says what it does.
 _REACH = 8
@@ -97,7 +97,7 @@ def _turned_pieces(found: Alignment) -> str | None:
                     return f"“{one}” and “{other}” change places"
             for (one, a), (other, c) in pairwise(pieces):
                 joint = text[text.find(one) + len(one) : text.find(other)]
-                if c < a and _to().fullmatch(joint) and clause[c + len(other) : a] == joint:
+                if c < a and claim_pattern("towards").fullmatch(joint) and clause[c + len(other) : a] == joint:
                     return f"“{one}” and “{other}” change places"
     return None
 
@@ -138,7 +138,7 @@ def _ranges(text: TokenText) -> Iterator[tuple[Decimal, Decimal]]:
         before = text.low[max(0, first.start - 6) : first.start]
         if first.value is None or second.value is None or not _from().search(before):
             continue
-        if _until().search(text.low, first.end, second.start):
+        if claim_pattern("goals").search(text.low, first.end, second.start):
             yield first.value, second.value
 
 
@@ -180,15 +180,5 @@ def _next(text: TokenText, places: range) -> str:
 
 
 @derived
-def _to() -> re.Pattern[str]:
-    return re.compile(alternatives(lambda language: [language.claims.towards]))
-
-
-@derived
 def _from() -> re.Pattern[str]:
     return re.compile(rf"(?:{alternatives(lambda language: [language.claims.origins])})\W*$")
-
-
-@derived
-def _until() -> re.Pattern[str]:
-    return re.compile(alternatives(lambda language: [language.claims.goals]))

@@ -13,7 +13,7 @@ from shared.grounding.alignment import Alignment
 from shared.grounding.opposites import opposite
 from shared.grounding.subjects import other_voice
 from shared.grounding.texts import TokenText
-from shared.language import alternatives, derived, languages
+from shared.language import claim_pattern, derived, languages
 
 #: Tokens between a word of degree and what it is compared with: "more often than".
 _DEGREE = 4
@@ -123,12 +123,12 @@ _PLAIN = frozenset({_THAN, _TIME, _NOT})
 @derived
 def _markers() -> list[tuple[str, bool, re.Pattern[str]]]:
     return [
-        (_TIME, False, re.compile(alternatives(lambda language: [language.claims.earlier]))),
-        (_TIME, True, re.compile(alternatives(lambda language: [language.claims.later]))),
+        (_TIME, False, claim_pattern("earlier")),
+        (_TIME, True, claim_pattern("later")),
         *_converses(),
-        (_NOT, False, re.compile(alternatives(lambda language: [language.claims.contrasted]))),
-        (_THAN, True, re.compile(alternatives(lambda language: [language.claims.less_than]))),
-        (_THAN, False, re.compile(alternatives(lambda language: [language.claims.more_than]))),
+        (_NOT, False, claim_pattern("contrasted")),
+        (_THAN, True, claim_pattern("less_than")),
+        (_THAN, False, claim_pattern("more_than")),
     ]
 
 
@@ -142,6 +142,6 @@ def _converses() -> Iterator[tuple[str, bool, re.Pattern[str]]]:
 @derived
 def _markers_behind() -> list[tuple[str, bool, re.Pattern[str]]]:
     return [
-        (_TIME, False, re.compile(alternatives(lambda language: [language.claims.earlier_behind]))),
-        (_TIME, True, re.compile(alternatives(lambda language: [language.claims.later_behind]))),
+        (_TIME, False, claim_pattern("earlier_behind")),
+        (_TIME, True, claim_pattern("later_behind")),
     ]

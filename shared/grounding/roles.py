@@ -8,7 +8,7 @@ from itertools import pairwise
 from shared.grounding.alignment import Alignment
 from shared.grounding.subjects import is_passive, is_subject, other_subject, other_voice
 from shared.grounding.texts import Token, TokenKind, TokenText, stem_of
-from shared.language import alternatives, derived
+from shared.language import claim_pattern
 
 #: Tokens that what stands between two names has at most.
 _FEW = 4
@@ -95,13 +95,13 @@ def _units_between(text: TokenText, start: int, end: int) -> set[str]:
 
 def _sides(low: str) -> tuple[tuple[int, int], tuple[int, int]] | None:
     """Where effect and cause stand in a sentence that says what comes of what; None for one that does not."""
-    if found := _because().search(low):
+    if found := claim_pattern("because").search(low):
         if low[: found.start()].strip(" ,，") == "":
             cut = re.search(r"[,，]", low[found.end() :])
             end = found.end() + cut.start() if cut else len(low)
             return (end, len(low)), (found.end(), end)
         return (0, found.start()), (found.end(), len(low))
-    if found := _therefore().search(low):
+    if found := claim_pattern("therefore").search(low):
         return (found.end(), len(low)), (0, found.start())
     return None
 
@@ -109,13 +109,3 @@ def _sides(low: str) -> tuple[tuple[int, int], tuple[int, int]] | None:
 def weighs(token: Token) -> bool:
     """Whether a token is a word that says something of its own."""
     return not token.plain and not token.denies and token.kind is not TokenKind.SIGN
-
-
-@derived
-def _because() -> re.Pattern[str]:
-    return re.compile(alternatives(lambda language: [language.claims.because]))
-
-
-@derived
-def _therefore() -> re.Pattern[str]:
-    return re.compile(alternatives(lambda language: [language.claims.therefore]))

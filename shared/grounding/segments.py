@@ -16,7 +16,7 @@ from shared.grounding.alignment import Alignment
 from shared.grounding.nearness import dimension_of, is_year
 from shared.grounding.numerals import ordinals, wholes
 from shared.grounding.texts import Token, TokenText
-from shared.language import alternatives, derived, languages
+from shared.language import alternatives, claim_pattern, derived, languages
 
 _NAMING = 3
 _TWO = 2
@@ -116,7 +116,7 @@ def _cut(text: TokenText, one: int, other: int) -> int | None:
     """The last token between two numbers before which one part ends and the next one begins."""
     for place in range(other, one, -1):
         between = text.low[text.tokens[place - 1].end : text.tokens[place].start]
-        if _separator().search(between) or _joint().fullmatch(text.tokens[place].key):
+        if _separator().search(between) or claim_pattern("joints").fullmatch(text.tokens[place].key):
             return place
     return None
 
@@ -166,11 +166,6 @@ def _counts(text: TokenText, place: int) -> bool:
 @derived
 def _separator() -> re.Pattern[str]:
     return re.compile(r"[,;，；、]")
-
-
-@derived
-def _joint() -> re.Pattern[str]:
-    return re.compile(alternatives(lambda language: [language.claims.joints]))
 
 
 @derived

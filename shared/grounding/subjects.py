@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from shared.grounding.alignment import Alignment
 from shared.grounding.texts import TokenKind, TokenText
-from shared.language import alternatives, derived
+from shared.language import claim_pattern
 
 #: A predicate has so many units in common with a clause; so many characters make a subject without spaces.
 _LEAST = 2
@@ -62,7 +62,7 @@ def other_speaker(found: Alignment) -> str | None:
 
 def _said(text: TokenText) -> Iterator[_Sides]:
     """Who says something, and the units of what is said, up to the next one who does or the sentence's end."""
-    verbs = list(_saying().finditer(text.low))
+    verbs = list(claim_pattern("saying").finditer(text.low))
     for verb, following in zip_longest(verbs, verbs[1:]):
         before = [n for n, token in enumerate(text.tokens) if token.end <= verb.start()]
         behind = [n for n, token in enumerate(text.tokens) if token.start >= verb.end()]
@@ -201,7 +201,7 @@ def other_voice(one: str, other: str) -> bool:
 
 def is_passive(low: str) -> bool:
     """Whether a text in lower case says who acts behind what is done."""
-    return _passive().search(low) is not None
+    return claim_pattern("passive").search(low) is not None
 
 
 def _is_alias(text: TokenText, subject: set[str], other: Sequence[int]) -> bool:
@@ -213,13 +213,3 @@ def _is_alias(text: TokenText, subject: set[str], other: Sequence[int]) -> bool:
             if text.units[place] in two and not one.isdisjoint(before):
                 return True
     return False
-
-
-@derived
-def _passive() -> re.Pattern[str]:
-    return re.compile(alternatives(lambda language: [language.claims.passive]))
-
-
-@derived
-def _saying() -> re.Pattern[str]:
-    return re.compile(alternatives(lambda language: [language.claims.saying]))

@@ -27,7 +27,7 @@ from shared.grounding.numerals import (
     written,
 )
 from shared.grounding.texts import SENTENCE_END, Token, TokenKind, TokenText
-from shared.language import alternatives, derived, languages
+from shared.language import alternatives, claim_pattern, derived, languages
 from shared.language.text import CJK, normalised, without_accents
 
 _TENS = range(20, 100, 10)
@@ -48,8 +48,8 @@ def tokens_of(text: str) -> TokenText:
     low = _lower(text)
     denied = _denied(low)
     starts, plain = _starts(text), _plain()
-    below = {found.end() for found in _negative().finditer(low)}
-    halves = {found.start(): found.end() for found in _half().finditer(low)}
+    below = {found.end() for found in claim_pattern("negative").finditer(low)}
+    halves = {found.start(): found.end() for found in claim_pattern("half").finditer(low)}
     tokens: list[Token] = []
     words, read = _lexemes(), 0
     for found in _token().finditer(low):
@@ -244,16 +244,6 @@ def _token() -> re.Pattern[str]:
         rf"|(?P<cjk>[{CJK}])"
         rf"|(?P<sign>[%$€£¥℃°])"
     )
-
-
-@derived
-def _negative() -> re.Pattern[str]:
-    return re.compile(alternatives(lambda language: [language.claims.negative]))
-
-
-@derived
-def _half() -> re.Pattern[str]:
-    return re.compile(alternatives(lambda language: [language.claims.half]))
 
 
 @derived

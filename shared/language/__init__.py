@@ -5,6 +5,7 @@ A new language is a folder beside this file, with its one `LANGUAGE`, and its na
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from importlib import import_module
@@ -14,8 +15,8 @@ from shared.language.base import Language
 from shared.language.tables import NEVER
 
 __all__ = [
-    "Language", "alternatives", "answer_language", "derived", "derived_last", "languages", "query_sentence",
-    "question_language", "reader_sentence", "register", "sentence_in",
+    "Language", "alternatives", "answer_language", "claim_pattern", "derived", "derived_last", "languages",
+    "query_sentence", "question_language", "reader_sentence", "register", "sentence_in",
 ]  # fmt: skip
 
 P = ParamSpec("P")
@@ -63,6 +64,12 @@ def register(language: Language) -> Callable[[], None]:
 def alternatives(get: Callable[[Language], Iterable[str]]) -> str:
     """What `get` gives of every language, as the inside of a group of a pattern; without any it matches nothing."""
     return "|".join(each for language in languages() for each in get(language)) or NEVER
+
+
+@derived
+def claim_pattern(name: str) -> re.Pattern[str]:
+    """A pattern of claims.toml by its name, of all languages at once."""
+    return re.compile(alternatives(lambda language: [getattr(language.claims, name)]))
 
 
 def question_language(text: str) -> Language | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from shared.language import alternatives, derived, languages
+from shared.language import alternatives, claim_pattern, derived, languages
 from shared.language.document_fields import Entry, entries
 from shared.language.sentences import sentences
 from shared.language.text import fold, value_key
@@ -24,7 +24,7 @@ def superseded_of(fields: Iterable[str], text: str) -> str:
     given = entries(fields)
     said = [f"{one.name}: {one.value}" for one in given if _is_obsolete(one)]
     head = text[:_HEAD_CHARS].splitlines()[:_HEAD]
-    said += [line for line in head if _line().search(fold(line))]
+    said += [line for line in head if claim_pattern("superseded").search(fold(line))]
     # The longest one names what stands in its place.
     return max(map(_first_sentence, said), key=len, default="")
 
@@ -56,8 +56,3 @@ def _keys(field: str) -> frozenset[str]:
 @derived
 def _obsolete() -> re.Pattern[str]:
     return re.compile(rf"\W*(?:{alternatives(lambda language: [language.claims.obsolete])})")
-
-
-@derived
-def _line() -> re.Pattern[str]:
-    return re.compile(alternatives(lambda language: [language.claims.superseded]))

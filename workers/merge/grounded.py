@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from shared.grounding import ClaimVerdict, Verdict, judge
-from shared.language import alternatives, derived, reader_sentence
+from shared.language import claim_pattern, reader_sentence
 from shared.language.sentences import BlockKind, sentence_spans
 from shared.language.text import fold, has_cjk, is_cjk_text
 from shared.models.hits import MergedHit
@@ -114,7 +114,7 @@ def held_sentence(body: str, passages: Sequence[str], opinions: Opinions = Mappi
     """What stays of one sentence whose `[n]` stand for `passages`."""
     claim, cited = bare(body), cited_in(body)
     own = [passages[number - 1] for number in cited]
-    if not cited and _absence().search(fold(claim)):
+    if not cited and claim_pattern("absences").search(fold(claim)):
         return HeldSentence(body, "no claim")
     opinion = opinions.get((claim, _joined(own)))
     if opinion is None and own and all(_other_script(claim, passage) for passage in own):
@@ -246,9 +246,3 @@ def bare(body: str) -> str:
 
 def _other_script(claim: str, passage: str) -> bool:
     return is_cjk_text(claim) != is_cjk_text(passage)
-
-
-@derived
-def _absence() -> re.Pattern[str]:
-    """What a summary says of its sources as a whole: that they do not say something."""
-    return re.compile(alternatives(lambda language: [language.claims.absences]))

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import PurePath
 
-from shared.language import alternatives, derived, derived_last
+from shared.language import claim_pattern, derived_last
 from shared.language.names import bare
 from shared.language.text import flat, fold
 from shared.models import Hit
@@ -66,7 +66,7 @@ def _supersedes(page: Hit, old: Hit) -> str:
 def _lines_that_supersede(text: str) -> tuple[tuple[str, str], ...]:
     """Where a text says that it takes the place of something: what follows there, and the line as it is shown."""
     low, lines = fold(text), list[tuple[str, str]]()
-    for found in _taking_place().finditer(low) if len(low) == len(text) else ():
+    for found in claim_pattern("supersedes").finditer(low) if len(low) == len(text) else ():
         start, end = low.rfind("\n", 0, found.start()) + 1, low.find("\n", found.end())
         line_end = len(low) if end < 0 else end
         named = text[found.end() : min(line_end, found.end() + _NAMED_WITHIN)]
@@ -109,17 +109,7 @@ def _later_version(hit: Hit, other: Hit, asked: str) -> tuple[int, ...]:
 def _version(title: str) -> tuple[str, tuple[int, ...]] | None:
     """A title without its version, and that; None for a title without one."""
     low = fold(title)
-    found = _versioned().search(low)
+    found = claim_pattern("versions").search(low)
     if found is None or not (rest := flat(low[: found.start()] + low[found.end() :]).strip()):
         return None
     return rest, tuple(int(part) for part in _DIGITS.findall(found[0]))
-
-
-@derived
-def _taking_place() -> re.Pattern[str]:
-    return re.compile(alternatives(lambda language: [language.claims.supersedes]))
-
-
-@derived
-def _versioned() -> re.Pattern[str]:
-    return re.compile(alternatives(lambda language: [language.claims.versions]))
