@@ -35,8 +35,6 @@ _LOOSE = re.compile(
     r"|(?P<name>[^\W\d_][\w \-/&()（）'’#]{0,39}?)"
     r"(?:[ \t]+(?:--?|[–—→]|->|=>|==?)[ \t]+| ?(?:——|=) ?|  | ?\t ?)(?P<value>\S.*)"
 )
-#: What every line has that `labelled` or `loosely_labelled` reads.
-_HINT = re.compile(r"[:：|=\t]|\*\*|__|[ \t][\-–—→]|——|  ")
 #: What each of these has.
 _LOOSELY = re.compile(r"\*\*|__|[ \t][\-–—→]|——|[=\t]|  ")
 _OPEN = re.compile(rf"[:*_`~]{{0,4}}{_NAME}[*_`~]{{0,4}}[ \t]{{0,4}}[:：][*_`~]{{0,3}}[ \t]*")
@@ -63,11 +61,6 @@ class Labelled(NamedTuple):
 
     name: str
     value: str
-
-
-def may_be_labelled(text: str) -> bool:
-    """False for text of which `labelled` and `loosely_labelled` read no line."""
-    return _HINT.search(text) is not None
 
 
 def labelled(line: str) -> list[Labelled]:

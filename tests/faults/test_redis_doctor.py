@@ -63,8 +63,7 @@ def test_a_disk_that_fails_is_said_by_all(server: RedisServer, settings: Setting
     """A snapshot that cannot be written stops all writes, as an append-only file does; this one fails at once."""
     with server.client() as client:
         client.config_set("save", "3600 1")
-        client.config_set("dbfilename", "no.rdb")
-        (server.folder / "no.rdb").mkdir()
+        (server.folder / client.config_get("dbfilename")["dbfilename"]).mkdir()
         client.set("change", 1)
         client.bgsave()
         until(lambda: client.info("persistence")["rdb_last_bgsave_status"] == "err", 10)

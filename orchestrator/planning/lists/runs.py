@@ -56,11 +56,6 @@ class Run:
         return self.parts[-1][1].end
 
     @property
-    def is_field(self) -> bool:
-        """True when it speaks of a state, an owner, an order and the like: no word that a document's text must have."""
-        return any(compiled("<field>").search(part.text) for _, part in self.parts)
-
-    @property
     def is_relation(self) -> bool:
         """True when it says what became of the documents, or who did it: what follows belongs to it."""
         return any(compiled("<other>").fullmatch(part.text) for _, part in self.parts)

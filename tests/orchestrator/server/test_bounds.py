@@ -117,13 +117,13 @@ def test_given_connections_that_are_opened_again_and_again_when_another_asks_the
 def test_given_a_request_on_each_connection_when_one_more_comes_then_it_is_told_to_come_again(
     client: redis.Redis, settings: Settings
 ):
-    own = settings.server.model_copy(update={"connections": 10, "body_timeout_s": 1})
+    own = settings.server.model_copy(update={"connections": 10, "body_timeout_s": 30})
     with ExitStack() as stack, served(settings.model_copy(update={"server": own})) as address:
         there = ("127.0.0.1", int(address.rpartition(":")[2]))
         for _ in range(10):
             slow = stack.enter_context(socket.create_connection(there, timeout=10))
-            slow.sendall(HEAD + b"Content-Length: 100\r\n\r\n{")
-        time.sleep(0.3)
+            slow.sendall(HEAD + b"Expect: 100-continue\r\nContent-Length: 100\r\n\r\n")
+            assert slow.recv(1 << 16).startswith(b"HTTP/1.1 100 "), "it waits for the body"
         with socket.create_connection(there, timeout=10) as other:
             answer = health(other)
         assert answer.startswith(b"HTTP/1.1 503 ")
