@@ -150,7 +150,7 @@ class Keeping(ABC):
         """How many answers of a tenant are still to be looked at since its corpus changed: more may be stale."""
         with reachable(self.settings):
             stale = StaleAnswers(self._jobs.client, self.settings, self._jobs.clock)
-            return len(stale.late(bound_tenant(self.tenant, tenant)))
+            return len(stale.rechecks(bound_tenant(self.tenant, tenant)))
 
 
 def _judged_documents(answer: Answer, names: Iterable[str]) -> list[str]:

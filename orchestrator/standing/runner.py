@@ -37,7 +37,7 @@ LOOK_EVERY_S = 3.0
 _LOCK_MS = 30_000
 _HOUR_S = 3600
 #: Seconds between two requests to the index pool to hold answers against changes that came while they were made.
-_LATE_EVERY_S = 15.0
+_RECHECK_EVERY_S = 15.0
 _EXPIRES_S = 60
 
 
@@ -58,13 +58,13 @@ class StandingRunner:
         self._refreshing = Refreshing(jobs, self._submitter)
         self._stale = StaleAnswers(jobs.client, jobs.settings, jobs.clock)
         self._questions = StandingQuestions(jobs.client, jobs.settings)
-        self._late_at = -_LATE_EVERY_S
+        self._rechecked_at = -_RECHECK_EVERY_S
 
     def run(self) -> None:
         """Look once. Raises: RedisError, OperationalError."""
         with self._leading() as leads:
             if leads:
-                self._check_late()
+                self._send_rechecks()
                 if self._settings.enabled:
                     self._look()
 
@@ -80,14 +80,14 @@ class StandingRunner:
             if client.get(StandingKeys.lock) == me.encode():
                 client.delete(StandingKeys.lock)
 
-    def _check_late(self) -> None:
+    def _send_rechecks(self) -> None:
         """Have answers held against documents that changed while they were made, once they have ended."""
-        if time.monotonic() - self._late_at < _LATE_EVERY_S:
+        if time.monotonic() - self._rechecked_at < _RECHECK_EVERY_S:
             return
-        self._late_at = time.monotonic()
+        self._rechecked_at = time.monotonic()
         under_way = self._jobs.admission.under_way()
-        for tenant in self._stale.tenants_with_late():
-            if any(job_id not in under_way for job_id in self._stale.late(tenant)):
+        for tenant in self._stale.tenants_with_rechecks():
+            if any(job_id not in under_way for job_id in self._stale.rechecks(tenant)):
                 name = TaskName.INDEX_CHECK
                 asked = ({"tenant": tenant},)
                 self._app.send_task(name.value, asked, queue=name.queue.value, expires=_EXPIRES_S, ignore_result=True)

@@ -198,7 +198,7 @@ def judged_answers(tenant: str) -> str:
     return f"{PREFIX}:judged:{tenant}"
 
 
-def late_answers(tenant: str) -> str:
+def rechecks(tenant: str) -> str:
     """Sorted set: ids of a tenant's jobs that are to be held closely against changed documents -> when last noted."""
     return f"{PREFIX}:rechecks:{tenant}"
 

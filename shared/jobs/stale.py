@@ -11,7 +11,7 @@ from redis import Redis
 
 from shared.connections.clock import ServerClock
 from shared.jobs.codec import text
-from shared.jobs.keys import JobKeys, StandingKeys, changed_documents, corpus_checks, late_answers, stale_answers
+from shared.jobs.keys import JobKeys, StandingKeys, changed_documents, corpus_checks, rechecks, stale_answers
 from shared.jobs.scripts import Scripts
 from shared.models.stale import StaleMark
 from shared.settings import Settings
@@ -112,29 +112,29 @@ class StaleAnswers:
         """A newer answer stands in its place."""
         self._client.hdel(StandingKeys.previews, job_id)
 
-    def note_late(self, tenant: str, job_ids: Iterable[str]) -> None:
+    def note_rechecks(self, tenant: str, job_ids: Iterable[str]) -> None:
         """Remember jobs that, once they have ended, are to be held closely against what has changed by now."""
-        if late := list(job_ids):
+        if noted := list(job_ids):
             now = self._clock.now()
             with self._client.pipeline(transaction=False) as pipe:
-                pipe.zadd(late_answers(tenant), dict.fromkeys(late, now))
-                pipe.expire(late_answers(tenant), self._settings.jobs.ttl_s)
+                pipe.zadd(rechecks(tenant), dict.fromkeys(noted, now))
+                pipe.expire(rechecks(tenant), self._settings.jobs.ttl_s)
                 pipe.execute()
 
-    def late(self, tenant: str) -> dict[str, float]:
+    def rechecks(self, tenant: str) -> dict[str, float]:
         """Those that were noted and not forgotten, with the time of the last note, the oldest first."""
-        found: Any = self._client.zrange(late_answers(tenant), 0, -1, withscores=True)
+        found: Any = self._client.zrange(rechecks(tenant), 0, -1, withscores=True)
         return {text(job_id): at for job_id, at in found}
 
-    def forget_late(self, tenant: str, noted: Mapping[str, float]) -> None:
+    def forget_rechecks(self, tenant: str, noted: Mapping[str, float]) -> None:
         """They have been held against what changed until that note, or have ended without an answer."""
         rows = iter(noted.items())
         while page := list(islice(rows, _PAGE)):
-            self._run("forget_late", [late_answers(tenant)], [part for job_id, at in page for part in (at, job_id)])
+            self._run("forget_rechecks", [rechecks(tenant)], [part for job_id, at in page for part in (at, job_id)])
 
-    def tenants_with_late(self) -> list[str]:
+    def tenants_with_rechecks(self) -> list[str]:
         """Tenants of which such jobs are noted."""
-        start = late_answers("")
+        start = rechecks("")
         return [text(key).removeprefix(start) for key in self._client.scan_iter(f"{start}*", count=1000)]
 
 

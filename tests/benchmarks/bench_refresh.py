@@ -168,7 +168,7 @@ class Stack:
     def put(self, files: Sequence[Path]) -> None:
         ingested(self.client, files[0].parent)
         held = StaleAnswers(self.client.redis, self.client.settings, ServerClock(self.client.redis))
-        while held.tenants_with_late():  # what there was no time for at the end of the ingest
+        while held.tenants_with_rechecks():  # what there was no time for at the end of the ingest
             time.sleep(1)
 
     def ask(self, questions: Sequence[str]) -> list[str]:

@@ -95,7 +95,7 @@ class OneProcess:
                 if not self.pools.jobs.job(job_id).terminal:  # type: ignore[union-attr]
                     self.pools.run(job_id)
             self._runner.run()
-            self.pools.check.run_late("default")
+            self.pools.check.run_rechecks("default")
         for queue in ("plan", "search", "rerank", "merge"):
             self._redis.delete(queue)
 
@@ -128,7 +128,7 @@ class Stack:
         while True:
             states = [one.state for one in self.client.standing.all()]
             seen = all(one.answer and not one.running and one.changes >= changes for one in states)
-            if seen and states == before and not held.tenants_with_late():
+            if seen and states == before and not held.tenants_with_rechecks():
                 return
             before = list(states)
             time.sleep(3.5)

@@ -70,8 +70,8 @@ class KeptAnswers:
     def look_closely(self, tenant: str = "default") -> StaleCheck:
         """Hold the answers closely against what has changed, as the ops pool has it done; the last such check."""
         found = StaleCheck()
-        while self.stale.late(tenant):
-            found = self.check.run_late(tenant)
+        while self.stale.rechecks(tenant):
+            found = self.check.run_rechecks(tenant)
         return found
 
     def begin(self, question: str, *more: str, tenant: str = "default") -> WalkedJob:

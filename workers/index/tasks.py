@@ -51,7 +51,7 @@ def index_check(raw: dict[str, Any]) -> str:
     """A StaleCheck, for a StaleCheckRequest."""
     request = read_request(StaleCheckRequest, raw)
     tenant, check = tenant_name(request.tenant), staleness()
-    found = check.run_late(tenant) if request.since is None else check.run(tenant, (), request.since)
+    found = check.run_rechecks(tenant) if request.since is None else check.run(tenant, (), request.since)
     return found.model_dump_json()
 
 

@@ -104,7 +104,7 @@ class StalenessCheck:
             return StaleCheck()
         self._answers.note_changes(tenant, changed)
         open_jobs = (job_id for job_id, (_, own) in self._jobs.admission.under_way().items() if own == tenant)
-        self._answers.note_late(tenant, open_jobs)
+        self._answers.note_rechecks(tenant, open_jobs)
         found = self._held_against(tenant, self._bases.newest(), changed, self._settings.staleness.check_s)
         self._answers.note_checked(tenant)
         return found
@@ -129,22 +129,22 @@ class StalenessCheck:
         rested = {doc_id: path for basis in bases for doc_id, path in basis.paths.items()}
         return {**{doc_id: path for doc_id, path in rested.items() if doc_id not in stored}, **written}
 
-    def run_late(self, tenant: str) -> StaleCheck:
+    def run_rechecks(self, tenant: str) -> StaleCheck:
         """Look closely at the next answers of those that a change has been held against, or that were under way then.
 
         Their leaves are searched and the answers are made again in this process, so that those are marked which a full
         run would give otherwise. What there is no time for now stays noted.
         """
-        under_way, noted = self._jobs.admission.under_way(), self._answers.late(tenant)
-        late = [job_id for job_id in noted if job_id not in under_way][:_CLOSELY_AT_ONCE]
-        bases, unread = self._bases.of(tenant, late)
+        under_way, noted = self._jobs.admission.under_way(), self._answers.rechecks(tenant)
+        due = [job_id for job_id in noted if job_id not in under_way][:_CLOSELY_AT_ONCE]
+        bases, unread = self._bases.of(tenant, due)
         since = min((basis.searched_at for basis in bases), default=0.0)
         changed = dict.fromkeys(self._answers.changes_since(tenant, since) if bases else (), ChangedDocument(""))
         options = self._settings.staleness
         seconds, closely = options.close_s or options.check_s, options.close_s > 0
-        found = self._held_against(tenant, late, changed, seconds, closely=closely) if changed else StaleCheck()
+        found = self._held_against(tenant, due, changed, seconds, closely=closely) if changed else StaleCheck()
         left = {*found.unchecked, *unread}
-        self._answers.forget_late(tenant, {job_id: noted[job_id] for job_id in late if job_id not in left})
+        self._answers.forget_rechecks(tenant, {job_id: noted[job_id] for job_id in due if job_id not in left})
         return found
 
     def _held_against(
@@ -165,7 +165,7 @@ class StalenessCheck:
         if not closely:
             # A model that reranks is not asked here: then there is no closer look.
             closer = self._settings.staleness.close_s and not self._settings.rerank.traits.asks_model
-            self._answers.note_late(tenant, (*(one.job_id for one in bases), *unread) if closer else unchecked)
+            self._answers.note_rechecks(tenant, (*(one.job_id for one in bases), *unread) if closer else unchecked)
         return found.model_copy(update={"unchecked": unchecked, "left": len(unchecked)})
 
     def _checked(self, tenant: str, bases: Sequence[AnswerBasis], look: Look) -> StaleCheck:

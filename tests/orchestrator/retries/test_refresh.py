@@ -206,9 +206,9 @@ def test_that_answers_are_still_looked_at_is_told(
     ramify: Ramify, store: JobStore, command: Callable[..., Result]
 ) -> None:
     mark(store, answered(ramify, store))
-    late = StaleAnswers(store.client, store.settings, store.clock)
-    late.note_late("default", ["a", "b"])
-    late.note_late("acme", ["c"])
+    stale = StaleAnswers(store.client, store.settings, store.clock)
+    stale.note_rechecks("default", ["a", "b"])
+    stale.note_rechecks("acme", ["c"])
     assert (ramify.unchecked_answers(), ramify.unchecked_answers(tenant="acme")) == (2, 1)
     said = "answers are still looked at: more may become stale"
     assert f"2 {said}" in command("refresh", "--stale").stderr

@@ -325,7 +325,7 @@ def test_what_ended_behind_a_check_is_asked_for_with_a_message_that_the_index_po
     standing.runner.run()
     assert client.llen("index") == 0, "it is under way"
     standing.kept.end(walked)
-    standing.runner._late_at = -1e9
+    standing.runner._rechecked_at = -1e9
     standing.runner.run()
     message, fault = message_faults.read_message(client.rpop("index"))
     body = base64.b64decode(message["body"])

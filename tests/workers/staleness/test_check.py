@@ -10,7 +10,7 @@ import redis
 
 from shared.errors import TransientError
 from shared.jobs.hit_blobs import pack_answer, unpack_answer
-from shared.jobs.keys import JobKeys, StandingKeys, changed_documents, late_answers, stale_answers
+from shared.jobs.keys import JobKeys, StandingKeys, changed_documents, rechecks, stale_answers
 from shared.models import Filters, Hit, SearchResult
 from shared.models.stale import StaleBy, StaleMark
 from shared.models.standing import StandingState
@@ -130,7 +130,7 @@ def test_without_close_looks_the_look_at_the_end_of_the_ingest_says_what_is_back
     options = kept.settings.staleness.model_copy(update={"close_s": 0.0})
     kept.check._settings = kept.settings.model_copy(update={"staleness": options})
     assert kept.put(cats="# Cats\n\nCats sleep all day.\n").fresh == 1
-    assert (kept.stale_by(pump), kept.stale.late("default")) == ({}, {})
+    assert (kept.stale_by(pump), kept.stale.rechecks("default")) == ({}, {})
 
 
 def test_a_new_title_counts_as_a_change(kept: KeptAnswers) -> None:
@@ -142,13 +142,13 @@ def test_a_new_title_counts_as_a_change(kept: KeptAnswers) -> None:
 def test_what_changed_while_an_answer_was_made_is_held_against_it_when_it_has_ended(kept: KeptAnswers) -> None:
     walked = kept.begin("How much does the pump P-100 deliver?")
     kept.put(pump=PUMP.replace("40", "55"))
-    assert kept.stale.tenants_with_late() == ["default"]
-    assert kept.check.run_late("default").answers == 0, "it has not ended"
+    assert kept.stale.tenants_with_rechecks() == ["default"]
+    assert kept.check.run_rechecks("default").answers == 0, "it has not ended"
     pump = kept.end(walked)
     assert kept.stale_by(pump) == {}
-    assert kept.check.run_late("default").answers == 1
+    assert kept.check.run_rechecks("default").answers == 1
     assert kept.stale_by(pump) == {"pump": "changed"}
-    assert kept.stale.tenants_with_late() == []
+    assert kept.stale.tenants_with_rechecks() == []
 
 
 def test_the_answers_of_another_tenant_are_left_alone(kept: KeptAnswers) -> None:
@@ -165,7 +165,7 @@ def test_an_answer_is_marked_by_fifty_documents_at_most_and_every_key_expires(ke
     keys = [stale_answers("default"), changed_documents("default"), JobKeys(pump).events]
     kept.begin("another?")
     kept.put(pump="")
-    for key in (*keys, late_answers("default")):
+    for key in (*keys, rechecks("default")):
         assert 0 < kept.jobs.client.ttl(key) <= kept.settings.jobs.ttl_s, key
 
 
@@ -208,9 +208,9 @@ def test_what_there_was_no_time_for_is_checked_later_and_keeps_its_marks_until_t
     kept.put(more="# Upgrade\n\nSince June the pump P-100 delivers 75 litres a minute.\n")
     assert kept.stale_by(pump) == {"pump": "gone"}
     kept.check._settings = settings
-    assert kept.check.run_late("default").left == 0
+    assert kept.check.run_rechecks("default").left == 0
     assert kept.stale_by(pump) == {"pump": "gone", "more": "new"}
-    assert kept.stale.tenants_with_late() == []
+    assert kept.stale.tenants_with_rechecks() == []
     kept.close()
 
 
@@ -288,15 +288,15 @@ def test_a_look_during_which_a_model_does_not_answer_marks_nothing_and_is_made_a
     with monkeypatch.context() as patched:
         patched.setattr(entering, "leaf_search", without_model)
         kept.put(cats="# Cats\n\nCats sleep all day.\n")
-        assert kept.check.run_late("default").unchecked == (pump,)
-    assert (kept.marks(pump), list(kept.stale.late("default"))) == ((), [pump])
+        assert kept.check.run_rechecks("default").unchecked == (pump,)
+    assert (kept.marks(pump), list(kept.stale.rechecks("default"))) == ((), [pump])
     kept.look_closely()
-    assert kept.stale.late("default") == {}
+    assert kept.stale.rechecks("default") == {}
 
 
 def test_an_answer_that_is_noted_again_during_a_look_is_looked_at_again(kept: KeptAnswers) -> None:
-    kept.stale.note_late("default", ["a", "b"])
-    noted = kept.stale.late("default")
-    kept.stale.note_late("default", ["a"])
-    kept.stale.forget_late("default", noted)
-    assert list(kept.stale.late("default")) == ["a"]
+    kept.stale.note_rechecks("default", ["a", "b"])
+    noted = kept.stale.rechecks("default")
+    kept.stale.note_rechecks("default", ["a"])
+    kept.stale.forget_rechecks("default", noted)
+    assert list(kept.stale.rechecks("default")) == ["a"]
