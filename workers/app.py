@@ -30,8 +30,6 @@ share(settings_of(app))
 
 
 registry = TaskRegistry(app)
-#: Why a leaf fails that was searched but has no candidates.
-CANDIDATES_LOST = "what its search found is lost"
 
 
 @cache

@@ -6,7 +6,7 @@ A chunk's name is the digest of its content, so what a process has packed or rea
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple, TypeVar, cast
 
@@ -74,15 +74,15 @@ class LostChunkError(ValueError):
     """A blob names a chunk that does not stand beside it (any more)."""
 
 
-def pack(value: BaseModel, known: Container[str] = (), level: int = codec.FAST) -> tuple[bytes, dict[str, bytes]]:
-    """The blob of a model with `hits`, at one of the levels of `codec`, and those chunks by name, without `known` ones.
+def pack(value: BaseModel, level: int = codec.FAST) -> tuple[bytes, dict[str, bytes]]:
+    """The blob of a model with `hits`, at one of the levels of `codec`, and their chunks by name.
 
     Raises: ValueError for what has no JSON form.
     """
     hits: Sequence[Hit] = value.hits  # type: ignore[attr-defined] # SearchResult, LeafResult, MergedPool
     chunks = [_chunk(hit) for hit in hits]
     found = [_found(hit, chunk.ref) for hit, chunk in zip(hits, chunks, strict=True)]
-    blobs = {chunk.ref: chunk.blob for chunk in chunks if chunk.ref not in known}
+    blobs = {chunk.ref: chunk.blob for chunk in chunks}
     return codec.compressed({**_rest(value, "hits"), "hits": found}, level), blobs
 
 

@@ -24,3 +24,8 @@ class KnownContent:
             if len(self._jobs) > _MOST_JOBS:
                 self._jobs.popitem(last=False)
         return found
+
+    def forget(self, job_id: str) -> None:
+        """A Redis that failed may have lost what stood there."""
+        with self._lock:
+            self._jobs.pop(job_id, None)

@@ -40,6 +40,8 @@ from shared.tracing.spans import submitted
 WithHits = SearchResult | LeafResult | MergedPool
 M = TypeVar("M", SearchResult, LeafResult, MergedPool)
 _NOTHING = Note()
+#: What the scripts that take hits return when a chunk that was known to stand in the job does not.
+_CHUNK_LOST = -3
 #: The root rerank is sent again as part of the merge.
 _ENDS_WAIT_OF = {TaskName.MERGE_TREE.value: TaskName.RERANK_ROOT.value}
 
@@ -58,7 +60,7 @@ class JobStore:
         self.damaged = DamagedJobs(client, settings, self.clock)
         self.ingests = Ingests(client, settings, self.clock)
         self._run = Scripts(client)
-        self._known = KnownContent()
+        self.known = KnownContent()
         #: Candidates outlive their job.
         self._whole = settings.jobs.keep == "candidates"
 
@@ -128,13 +130,17 @@ class JobStore:
     ) -> int:
         """Run a script that takes a note and hits: it has taken them where it returns `least` or more.
 
-        What is known to stand in the job is not sent again.
+        What is known to stand in the job is not sent again; where a chunk of that is lost, all is.
         """
-        known = self._known.of(job_id)
-        blob, chunks = hit_blobs.pack(found, known, FAST if self._whole else STORED)
-        flat = [part for pair in chunks.items() for part in pair]
-        with self._said_once(known, note) as wire:
-            done = self._change(script, job_id, keys, wire, *args, blob, *flat)
+        blob, chunks = hit_blobs.pack(found, FAST if self._whole else STORED)
+        for known in (self.known.of(job_id), set[str]()):
+            there = [name for name in chunks if name in known]
+            new = [part for name in chunks.keys() - there for part in (name, chunks[name])]
+            with self._said_once(known, note) as wire:
+                done = self._change(script, job_id, keys, wire, *args, blob, "".join(there), *new)
+            if done != _CHUNK_LOST:
+                break
+            self.known.forget(job_id)
         known.update(chunks if done >= least else ())
         return done
 
@@ -296,7 +302,7 @@ class JobStore:
             found = None if raw is None else self._unpack(job_id, raw, SearchResult)
         except LostChunkError:
             return None
-        self._known.of(job_id).update(found.warnings if found else ())
+        self.known.of(job_id).update(found.warnings if found else ())
         return found
 
     def results(self, job_id: str, node_ids: Sequence[str] | None = None) -> dict[str, LeafResult]:
@@ -322,7 +328,7 @@ class JobStore:
     def _unpack(self, job_id: str, blob: object, kind: type[M]) -> M:
         """What was found for a job. Raises: as `hit_blobs.unpack`."""
         key = JobKeys(job_id).chunks
-        return hit_blobs.unpack(blob, kind, lambda names: self.client.hmget(key, names), self._known.of(job_id))
+        return hit_blobs.unpack(blob, kind, lambda names: self.client.hmget(key, names), self.known.of(job_id))
 
     def _recorded(self, job_id: str, node_id: str, blob: object) -> LeafResult:
         try:
@@ -361,7 +367,7 @@ class JobStore:
         Does nothing for a job that is gone.
         """
         note = Note(item, cost, tuple(warnings), degraded)
-        with self._said_once(self._known.of(job_id), note) as wire:
+        with self._said_once(self.known.of(job_id), note) as wire:
             if wire:
                 self._run("annotate", [JobKeys(job_id).job], [*self._head()[1:], wire])
 

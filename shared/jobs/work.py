@@ -5,6 +5,7 @@ An item is a node's id, or the name of a task of the whole job. Its fields in th
 `busy:<item>` the attempt under way: "<begun at> <worker> <task>", empty where there is none;
 `postponed:<item>` it waits for a server that failed: "<until> <goes on without at> <server> <how it failed>";
 `waits:<item>` how often it has waited so;
+`anew:<item>` what its search had left was lost, and it was searched once more;
 `dead:<item>` how many workers have died at it, `alone:<item>` how many of these were at nothing else; `proof:<item>`
 their attempts, one a line.
 """
@@ -183,6 +184,11 @@ class WorkLog:
             provider, why[:_MAX_REASON_CHARS],
         ]  # fmt: skip
         return bool(self._run("postpone", [keys.job, keys.work, keys.events], args))
+
+    def search_once_more(self, job_id: str, node_id: str) -> bool:
+        """Drop what the search of a node has left, so that the reaper sends it again. False where it was so before."""
+        keys = JobKeys(job_id)
+        return bool(self._run("search_once_more", [keys.leaves, keys.candidates, keys.work], [node_id]))
 
     def record_death(
         self, job_id: str, item: str, attempt: str, *, overtaken: bool = False, alone: bool = False

@@ -126,8 +126,14 @@ class TaskRun:
         return ended
 
     def candidates(self) -> SearchResult | None:
-        """What the search of its node has left; None where that is lost."""
-        return self.jobs.candidates(self.job.id, self.node_id, self.begun.candidates if self.begun else None)
+        """What the search of its node has left; None where that is lost: then the node is searched again.
+
+        Raises: DamagedError where it was searched again before.
+        """
+        found = self.jobs.candidates(self.job.id, self.node_id, self.begun.candidates if self.begun else None)
+        if found is None and not self.jobs.work.search_once_more(self.job.id, self.node_id):
+            raise DamagedError("what its search found is lost")
+        return found
 
     @contextmanager
     def _leaving(self, cost: Cost | None = None, warnings: Iterable[str] = (), *, last: bool = True) -> Iterator[Note]:

@@ -86,6 +86,8 @@ class WorkTracker:
         except Exception:  # noted, but the job cannot be read: nobody is at it
             self._end(message.job_id, item, attempt)
             raise
+        if begun.before.again:  # lost, perhaps by a Redis that has lost more of its job
+            self._jobs.known.forget(message.job_id)
         try:
             self._note_taken(begun, task, came)
             yield begun

@@ -9,7 +9,7 @@ import pytest
 import redis
 
 from shared.contract import TaskMessage, TaskName
-from shared.jobs import JobReader, JobStore, State, new_id
+from shared.jobs import JobReader, JobStore, State, hit_blobs, new_id
 from shared.jobs.budget import Ledger
 from shared.jobs.keys import JobKeys
 from shared.jobs.lines import NewLine, Page
@@ -157,6 +157,32 @@ def test_given_nobody_who_reranks_when_merged_by_force_at_the_deadline_then_the_
     status = JobReader(jobs.client).status(job_id)
     assert status.degraded == (Degradation.OUT_OF_TIME,)
     assert "The merged results were not reranked: the job's time was up." in status.warnings
+
+
+def test_given_candidates_that_are_lost_when_a_leaf_is_reranked_then_it_is_searched_once_more(
+    outcome: Any, jobs: JobStore, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    merge_tasks(jobs, settings, monkeypatch)
+    from workers.rerank.tasks import rerank_leaf
+
+    job_id = searching(jobs)
+    for ends, reason in (
+        ("pending", None),
+        ("failed", "what is stored of the job cannot be read: what its search found"),
+    ):
+        jobs.put_candidates(job_id, "0.1", FOUND)
+        jobs.client.delete(JobKeys(job_id).chunks)
+        hit_blobs._read.clear()
+        rerank_leaf.apply(args=(TaskMessage(job_id=job_id, node_id="0.1").wire(),), throw=True)
+        assert jobs.leaf_states(job_id)["0.1"] == ends
+        assert jobs.candidates(job_id, "0.1") is None
+        if reason is None:
+            assert jobs.work.items(job_id)["0.1"].sent_raw == "", "so that the reaper sends it at once"
+            assert run_of(jobs, job_id, TaskName.RERANK_LEAF, "0.1").candidates() is None, (
+                "Redis has lost its search too"
+            )
+        else:
+            assert (jobs.results(job_id)["0.1"].error or "").startswith(reason)
 
 
 @pytest.mark.parametrize("fault", [None, "no store"])

@@ -11,13 +11,13 @@ from typing import Any
 from pydantic import ValidationError
 
 from shared.contract import TaskMessage, TaskName, read_request
-from shared.errors import DamagedError, RamifyError
+from shared.errors import RamifyError
 from shared.models.enumeration import Values, ValuesReply, ValuesRequest
 from shared.providers.time_shares import seconds_for
 from shared.store import ChunkStore
 from shared.tasks.signatures import add_to_chord, task_signature
 from shared.tasks.task_run import TaskRun, remote
-from workers.app import CANDIDATES_LOST, app, llm_of, registry
+from workers.app import app, llm_of, registry
 from workers.enumerate.scan import ValueCache, counted, defined
 from workers.enumerate.shard import fill_columns, read_shard, record_shard
 from workers.leaf_outcome import leaf_failed
@@ -57,8 +57,8 @@ def search_shard(run: TaskRun) -> None:
 def rerank_columns(run: TaskRun) -> None:
     """Fill the columns that no line of a document names, then record the shard's leaf, however late it is."""
     job, node, read = run.job, run.node(), run.candidates()
-    if read is None:
-        raise DamagedError(CANDIDATES_LOST)
+    if read is None:  # it is searched again
+        return
     model, timeout_s = llm_of(run, "columns"), seconds_for("columns", job.remaining(job.leaf_reserve))
     warnings = fill_columns(run, node, model, timeout_s) if model else ()
     record_shard(run, node, read, warnings)

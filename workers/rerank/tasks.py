@@ -8,7 +8,6 @@ from functools import cache
 from celery.signals import worker_shutdown
 
 from shared.contract import TaskName
-from shared.errors import DamagedError
 from shared.models import Hit, SearchResult
 from shared.models.degraded import Degradation
 from shared.providers.fallbacks import note_reason
@@ -17,7 +16,7 @@ from shared.providers.rerankers.base import Reranked
 from shared.providers.rerankers.guarded import GuardedReranker
 from shared.providers.time_shares import seconds_for
 from shared.tasks.task_run import TaskRun
-from workers.app import CANDIDATES_LOST, llm, registry, shared_cache
+from workers.app import llm, registry, shared_cache
 from workers.leaf_outcome import leaf_failed, record_found
 from workers.merge.answer import WRITE_S
 from workers.merge.tree import apply_root_rerank, leaf_share
@@ -57,8 +56,8 @@ def rerank_leaf(run: TaskRun) -> None:
     """
     if run.node_state() == "searched":
         found = run.candidates()
-        if found is None:
-            raise DamagedError(CANDIDATES_LOST)
+        if found is None:  # it is searched again
+            return
         _rerank_and_record(run, found)
     _start_what_waited(run)
 

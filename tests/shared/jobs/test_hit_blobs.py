@@ -13,7 +13,8 @@ import redis
 
 from shared.jobs import JobReader, JobStore, codec, hit_blobs
 from shared.jobs.keys import JobKeys, new_id
-from shared.models import Answer, Facet, Hit, JobRequest, LeafResult, MergedHit, MergedPool, Node, SearchResult
+from shared.jobs.note import Note
+from shared.models import Answer, Cost, Facet, Hit, JobRequest, LeafResult, MergedHit, MergedPool, Node, SearchResult
 from shared.models.hits import Effect, Source, StageTrace, Via, as_half_floats
 
 VIA = Via(chunk_id="c0", bridge="zebra", hop=1, how="name", precedence=1)
@@ -166,6 +167,35 @@ def test_given_chunks_that_are_lost_when_read_then_the_leaf_is_as_one_that_is_lo
     hit_blobs._read.clear()
     assert store.candidates(job_id, "0.0") is None
     assert store.results(job_id)["0.1"].status == "failed"
+
+
+def test_given_a_redis_that_has_lost_what_a_process_knows_when_left_again_then_it_is_whole_and_counted_once(
+    store: JobStore, client: redis.Redis, job_id: str
+) -> None:
+    """As behind a failover, which may take the last second with it."""
+    keys, found = JobKeys(job_id), SearchResult(mode="hybrid", hits=HITS)
+    note = Note("0.0", Cost(llm_calls=1), ("the disk is full",))
+
+    def lose() -> JobStore:
+        """Returns the store of another process, which knows nothing."""
+        client.delete(keys.chunks, keys.warnings)
+        hit_blobs._read.clear()
+        return JobStore(client, store.settings)
+
+    store.annotate(job_id, warnings=note.warnings)
+    other = lose()
+    assert store.put_candidates(job_id, "0.0", found, note)
+    assert other.candidates(job_id, "0.0") == found
+    assert client.lrange(keys.warnings, 0, -1) == [b"the disk is full"]
+    other = lose()
+    assert store.record_leaf(job_id, LeafResult(node_id="0.0", status="done", hits=HITS), note) == 0
+    assert other.results(job_id, ["0.0"])["0.0"].hits == HITS
+    store.start_merging(job_id, "t")
+    for leave in (store.put_pool, store.start_summarising):
+        other = lose()
+        assert leave(job_id, MergedPool(hits=MERGED), note)
+        assert other.pool(job_id) == MergedPool(hits=MERGED)
+    assert JobReader(client).status(job_id).cost.llm_calls == 4
 
 
 def test_given_thousands_of_hits_when_kept_then_all_come_back(store: JobStore, job_id: str) -> None:
