@@ -256,6 +256,7 @@ def _kept(snapshot: Snapshot) -> Iterator[Metric]:
         ("redis_memory_max_bytes", "maxmemory", "Memory that Redis may use; 0 = all of the machine's"),
         ("redis_connected_clients", "connected_clients", "Connections to Redis"),
         ("redis_saving", "saving", "1 while Redis can write to its disk what it holds"),
+        ("redis_last_copy_timestamp_seconds", "rdb_last_save_time", "When Redis has made a copy last, or began"),
     ):
         if key in redis:
             yield _gauge(name, text, {(): float(redis[key])})

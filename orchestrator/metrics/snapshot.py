@@ -37,7 +37,7 @@ _MOST_TENANTS, _MOST_UNDER_WAY = 500, 2000
 OTHER = "other"
 #: What of Redis is counted, in the order in which it is read.
 KEPT = ("cache_bytes", "cache_entries", "dead_letters", "damaged_jobs", "ingests", "webhook_targets_waiting")
-_INFO = ("used_memory", "maxmemory", "evicted_keys", "connected_clients", "rejected_connections")
+_INFO = ("used_memory", "maxmemory", "evicted_keys", "connected_clients", "rejected_connections", "rdb_last_save_time")
 #: "ok" while what Redis writes to its disk arrives there.
 _SAVED = ("aof_last_write_status", "aof_last_bgrewrite_status", "rdb_last_bgsave_status")
 

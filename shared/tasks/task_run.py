@@ -126,10 +126,7 @@ class TaskRun:
         return ended
 
     def candidates(self) -> SearchResult | None:
-        """What the search of its node has left; None where that is lost: then the node is searched again.
-
-        Raises: DamagedError where it was searched again before.
-        """
+        """What its search has left; None where that is lost: it is searched anew. Raises: DamagedError next time."""
         found = self.jobs.candidates(self.job.id, self.node_id, self.begun.candidates if self.begun else None)
         if found is None and not self.jobs.work.search_once_more(self.job.id, self.node_id):
             raise DamagedError("what its search found is lost")
@@ -349,15 +346,17 @@ class TaskRegistry:
         on_error(replace(run, out_of_time=isinstance(error, DeadlineError)), reason)
 
     def _refused(self, task: AnyTask, raw: Mapping[str, object], error: MessageVersionError) -> dict[str, str]:
-        """A message that cannot be read here. The reaper finds it lost and sends it again, as long as the job has time.
+        """A message that cannot be read here. The reaper soon finds it lost and sends it again, while the job has time.
 
         So a worker of the release that it is of gets it in the end; what follows it in its chain would run too early.
         """
         skip_rest(task)
         log.warning("%s: message refused: %s", task.name, error)
         job_id = raw.get("job_id")
-        if isinstance(job_id, str) and not error.other_release:
-            self.jobs.annotate(job_id, warnings=[f"A worker refused a message: {error}"])
+        if isinstance(job_id, str):
+            self.jobs.next_check({job_id: self.jobs.clock.now() + 5.0})  # then it counts as in no queue any more
+            if not error.other_release:
+                self.jobs.annotate(job_id, warnings=[f"A worker refused a message: {error}"])
         return {"refused": str(error)}
 
 

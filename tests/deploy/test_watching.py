@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from orchestrator.metrics.collector import StoreCollector
-from orchestrator.metrics.snapshot import KEPT, LaneState, Snapshot
+from orchestrator.metrics.snapshot import _INFO, KEPT, LaneState, Snapshot
 from orchestrator.server.metrics import ServerMetrics
 from shared.connections.heartbeat import WorkerBeat
 from shared.contract import Queue
@@ -34,8 +34,11 @@ QUERIES = [
     *(rule["expr"] for rule in ALERTS),
     *(target["expr"] for panel in DASHBOARD["panels"] for target in panel.get("targets", [])),
 ]
-#: Prometheus' own.
-OWN = {"up": {"namespace", "job", "instance"}}
+#: Prometheus' own, and the kubelet's.
+OWN = {"up": {"namespace", "job", "instance"}} | {
+    f"kubelet_volume_stats_{name}_bytes": {"namespace", "job", "instance", "persistentvolumeclaim"}
+    for name in ("available", "capacity")
+}
 
 
 def everything() -> Snapshot:
@@ -44,7 +47,7 @@ def everything() -> Snapshot:
     counts.add("task:plan.job", "done", 1.0)
     counts.add("call:llm", "done", 1.0)
     lane = LaneState({"acme": 1, "other": 0}, {"acme": 1, "other": 0}, 1, 1.0, 1.0)
-    names = ("used_memory", "maxmemory", "evicted_keys", "connected_clients", "rejected_connections", "saving")
+    names = (*_INFO, "saving")
     times = {f"{one}:interactive{kind}:1": 1 for one, kind in (("waited", ""), ("ran", ":question"))}
     return Snapshot(
         lanes=dict.fromkeys(Lane, lane),
@@ -80,7 +83,7 @@ KNOWN = known()
 
 @pytest.mark.parametrize("query", QUERIES)
 def test_every_query_asks_for_metrics_and_labels_that_there_are(query: str):
-    names = re.findall(r"\b(?:ramify_\w+|up)\b", query)
+    names = re.findall(r"\b(?:(?:ramify|kubelet)_\w+|up)\b", query)
     assert names
     assert [name for name in names if name not in KNOWN] == []
     labels = set(re.findall(r'(\w+)\s*(?:=~|!~|!=|=)\s*"', query))
@@ -97,7 +100,7 @@ def test_what_the_store_tells_is_never_summed_over_instances():
 
 def test_no_query_takes_two_installations_for_one():
     for rule in ALERTS:
-        grouped = re.findall(r"\b(?:max|sum)(?: by \(([^)]*)\))?", rule["expr"])
+        grouped = re.findall(r"\b(?:max|min|sum)(?: by \(([^)]*)\))?", rule["expr"])
         assert all(labels.startswith("namespace, job") for labels in grouped), rule["alert"]
     variables = {one["name"] for one in DASHBOARD["templating"]["list"]}
     for panel in DASHBOARD["panels"]:

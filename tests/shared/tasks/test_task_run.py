@@ -12,7 +12,7 @@ from kombu.exceptions import OperationalError
 from shared.contract import TaskMessage
 from shared.errors import DamagedError, DeadlineError, PermanentError, ReplyError, TransientError
 from shared.jobs import JobReader, State, new_id
-from shared.jobs.keys import JobKeys
+from shared.jobs.keys import ACTIVE, JobKeys
 from shared.models import Cost, JobRequest, SearchResult
 from shared.models.degraded import Degradation
 from shared.providers.fallbacks import Helper, fell_back, reason_for
@@ -222,6 +222,8 @@ def test_given_a_message_of_a_version_that_is_not_read_then_nothing_follows_it_a
     assert left == [], "the rerank would find no candidates"
     after = client.hgetall(JobKeys(walked.id).work), JobReader(client).status(walked.id)
     assert after == before, "the reaper sends it again; the job says nothing of it"
+    soon = registry.jobs.clock.now() + 6.0
+    assert client.zscore(ACTIVE, walked.id) < soon, "and looks at the job soon"
 
 
 def test_given_a_field_of_a_newer_release_then_the_message_is_read_without_it(
