@@ -21,7 +21,7 @@ from qdrant_client.local import sparse_distances
 
 _SELECTOR: TypeAdapter[Any] = TypeAdapter(models.PointsSelector)
 _OPERATIONS: TypeAdapter[Any] = TypeAdapter(list[models.UpdateOperation])
-_PATH = re.compile(r"/collections/(?P<name>[^/]+)(?P<rest>/.*)?")
+_PATH = re.compile(r"/collections(?:/(?P<name>[^/]+)(?P<rest>/.*)?)?")
 _READS = ("/query/batch", "/scroll", "/count", "/facet")
 
 
@@ -53,6 +53,8 @@ class StandIn:
     def answer(self, method: str, name: str, rest: str, body: Any) -> Any:
         """The `result` of a call. Raises: KeyError for one that is not known here, ValueError as the client does."""
         with self._lock:
+            if not name:
+                return self._client.get_collections()
             if name == "aliases":
                 actions = models.ChangeAliasesOperation.model_validate(body).actions
                 return self._client.update_collection_aliases(actions)
@@ -76,6 +78,8 @@ class StandIn:
                 sparse_vectors_config=wanted.sparse_vectors,
                 metadata=wanted.metadata,
             )
+        if call == "DELETE":
+            return self._client.delete_collection(name)
         if call == "PATCH":
             return self._client.update_collection(name, metadata=body.get("metadata"))
         if call == "PUT/index":
@@ -145,7 +149,7 @@ def serve(host: str, port: int) -> None:
             try:
                 found = _PATH.fullmatch(urlsplit(self.path).path)
                 assert found, self.path
-                said["result"] = stand_in.answer(self.command, found["name"], found["rest"] or "", body)
+                said["result"] = stand_in.answer(self.command, found["name"] or "", found["rest"] or "", body)
             except Exception as error:  # noqa: BLE001 - whoever asks shall see it
                 status, said["status"] = 400, {"error": f"{type(error).__name__}: {error}"}
             raw = to_json({"status": "ok", "time": 0.0, **said}, exclude_none=True)
