@@ -29,6 +29,8 @@ from shared.settings import Settings
 from shared.tracing.spans import span
 
 _SHOWN = 200
+#: Lines that one script enters: it keeps Redis for a few milliseconds.
+_PAGE = 500
 _PageUnderWay = tuple[Page, "Future[list[LineRecord]]"]
 
 
@@ -95,7 +97,7 @@ class BatchIntake:
     ) -> Iterator[tuple[Page, Context]]:
         """Each page with the context of its span, which its jobs link to and in which it is sent."""
         read, digest = position.read, position.digest
-        for page in pages(lines):
+        for page in pages(lines, _PAGE):
             with span("batch page", attributes={"ramify.batch_id": batch_id, "ramify.lines": len(page)}):
                 new = [self._new(batch_id, line, position.tenant) for line in page if line.request or line.rejected]
                 context = copy_context()

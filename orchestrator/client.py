@@ -51,6 +51,8 @@ from shared.tasks.app import make_app
 from shared.tenants import bound_tenant, tenant_name
 
 _POLL_S, _PING_S = 0.2, 2.0
+#: That a short job has ended is seen soon: the pause before the first look, and the share of the time so far beside it.
+_FIRST_POLL_S, _POLL_SHARE = 0.01, 0.04
 
 
 class Ramify(Batching, Keeping):
@@ -141,9 +143,10 @@ class Ramify(Batching, Keeping):
         While Redis is unreachable this retries for up to a minute; `outage` reports that, else the log.
         """
         status, outage = self.status(job_id), outage or Outage()
-        end = time.monotonic() + (self.patience_s(status) if timeout_s is None else timeout_s)
+        begun = time.monotonic()
+        end = begun + (self.patience_s(status) if timeout_s is None else timeout_s)
         while not status.terminal and time.monotonic() < end:
-            time.sleep(_POLL_S)
+            time.sleep(min(_POLL_S, _FIRST_POLL_S + _POLL_SHARE * (time.monotonic() - begun)))
             try:
                 status = self.status(job_id)
                 if timeout_s is None:  # its turn may have come

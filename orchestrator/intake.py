@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from pydantic import Field, ValidationError
 
@@ -24,6 +24,7 @@ from shared.tenants import bound_tenant
 MAX_LINE_BYTES = 64_000
 #: Of what a caller gives back with a line's answer, as JSON.
 MAX_ID_BYTES, MAX_META_BYTES = 400, 8_000
+_MOST_BYTES = {"id": MAX_ID_BYTES, "meta": MAX_META_BYTES}
 #: Characters of a line that are shown.
 _START = 200
 _READ = 1 << 16
@@ -62,13 +63,13 @@ class BatchFullError(LaneFullError):
         super().__init__(f"{reason}; batch {batch_id} holds what was taken before", [])
 
 
-class BatchLine(Model):
+class BatchLine(NamedTuple):
     """A line that was read: its number from 1, the digest of all lines up to it, and its question, if it has one.
 
     Without a request and a rejection it is blank. `id`, `meta`: what the caller wrote beside the question.
     """
 
-    line: int = Field(ge=1)
+    line: int
     digest: str
     request: JobRequest | None = None
     rejected: Rejected | None = None
@@ -171,11 +172,7 @@ def number_questions(
     """Questions of a program as lines behind those that were read before. The rest as for `read_questions`."""
     digest = after.digest
     for number, item in enumerate(questions, after.read + 1):
-        shown = (
-            item.model_dump_json(exclude_defaults=True)
-            if isinstance(item, JobRequest)
-            else json.dumps(item, default=str)
-        )
+        shown = item.written() if isinstance(item, JobRequest) else json.dumps(item, default=str)
         digest = _chained(digest, shown.encode("utf-8", "replace"))
         yield _line(number, digest, item, shown[:_START], defaults, tenant)
 
@@ -205,22 +202,24 @@ def _rejected(number: int, digest: str, error: InputError, start: str, **mine: A
 
 def _without_own(fields: Mapping[str, Any]) -> tuple[Mapping[str, Any], dict[str, Any]]:
     """The fields of a request, and the caller's own `id` and `meta`. Raises: InputError for one that cannot be kept."""
-    mine = {name: fields[name] for name in ("id", "meta") if fields.get(name) is not None}
+    mine = {name: fields[name] for name in _MOST_BYTES if fields.get(name) is not None}
+    if not mine:
+        return {name: value for name, value in fields.items() if name not in _MOST_BYTES}, mine
     own_id, meta = mine.get("id", ""), mine.get("meta", {})
     is_number = isinstance(own_id, int | float) and not isinstance(own_id, bool)
     if not is_number and not isinstance(own_id, str):
         raise InputError("id", own_id, "write a text or a number")
     if not isinstance(meta, Mapping):
         raise InputError("meta", meta, "write an object")
-    for name, value, most in (("id", own_id, MAX_ID_BYTES), ("meta", meta, MAX_META_BYTES)):
+    for name, value in mine.items():
         try:
             written = json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
             size = len(value.encode()) if isinstance(value, str) else len(written)
         except (ValueError, TypeError, RecursionError):  # half a surrogate pair, infinity, an object of Python's
             raise InputError(name, value, "it cannot be written as JSON in UTF-8") from None
-        if size > most:
-            raise InputError(name, f"{size} bytes", f"it may have {most} bytes")
-    return {name: value for name, value in fields.items() if name not in {"id", "meta"}}, mine
+        if size > _MOST_BYTES[name]:
+            raise InputError(name, f"{size} bytes", f"it may have {_MOST_BYTES[name]} bytes")
+    return {name: value for name, value in fields.items() if name not in _MOST_BYTES}, mine
 
 
 def _chained(digest: str, raw: bytes) -> str:
@@ -236,8 +235,10 @@ def _question(raw: bytes) -> str | Mapping[str, Any]:
         text = raw.decode("utf-8-sig").strip()
     except UnicodeDecodeError as error:
         raise InputError("line", f"byte {error.start}", "it is not UTF-8: convert the file with iconv") from None
+    if text[:1] not in _JSON_BEGINS:
+        return text
     try:
-        value = json.loads(text, parse_constant=_no_number)
+        value = _JSON.decode(text)
     except (ValueError, RecursionError) as error:
         if text in _NO_NUMBERS:
             raise _no_question(text) from None
@@ -260,6 +261,11 @@ class _NoNumberError(ValueError):
 
 def _no_number(name: str) -> NoReturn:
     raise _NoNumberError(f"{name} is no number in JSON")
+
+
+_JSON = json.JSONDecoder(parse_constant=_no_number)
+#: What a value in JSON may begin with.
+_JSON_BEGINS = frozenset('{["-0123456789tfnNI')
 
 
 def bounded_lines(handle: Any, most_bytes: int = MAX_LINE_BYTES) -> Iterator[bytes]:

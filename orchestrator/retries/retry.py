@@ -296,10 +296,10 @@ def _already_retried(job_id: str, newer: str) -> ConflictError:
     return ConflictError("job id", job_id, f"it is tried again already: `ramify why {newer}` says how far that is")
 
 
-def pages(items: Iterable[T]) -> Iterator[list[T]]:
-    """`items` in lists of 200, read as they are wanted."""
+def pages(items: Iterable[T], most: int = _PAGE) -> Iterator[list[T]]:
+    """`items` in lists of `most`, read as they are wanted."""
     stream = iter(items)
-    while page := list(islice(stream, _PAGE)):
+    while page := list(islice(stream, most)):
         yield page
 
 

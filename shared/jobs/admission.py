@@ -5,20 +5,23 @@ A job that waits is no message: 100,000 of them cost the broker nothing, and lea
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
+from pydantic_core import to_json
 from redis import Redis
 
 from shared.connections.clock import ServerClock
 from shared.contract import ranks
+from shared.jobs.budget import budget_fields
 from shared.jobs.codec import text
 from shared.jobs.keys import ACTIVE, RECENT, AdmissionKeys, JobKeys
 from shared.jobs.scripts import Scripts
 from shared.models import Lane
+from shared.models.cost import Budget
 from shared.settings import Settings
 
 #: Leaves that one turn of a tenant is worth: about what a question branches into.
@@ -44,21 +47,41 @@ class EnqueueResult(IntEnum):
     OTHER_REQUEST = -3
 
 
-@dataclass(frozen=True)
-class NewJob:
-    """A job to be enqueued: how many seconds it may wait, and its hash as field, value, field, value...
+class NewJob(NamedTuple):
+    """A job to be enqueued: how many seconds it may wait, and its hash.
 
-    `idempotency`: where the id of the first job of its idempotency key is kept, if it has one, with the `digest` of its
-    request.
+    `alike`: fields that many new jobs have alike, as field, value, field, value...; `fields`: those of its own.
+    `request`: as JSON. `idempotency`: where the id of the first job of its idempotency key is kept, if it has one,
+    with the `digest` of its request.
     """
 
     job_id: str
     lane: Lane
     tenant: str
     queue_limit_s: float
-    fields: Sequence[str]
+    alike: tuple[str, ...]
+    question: str
+    request: str
+    fields: Sequence[str] = ()
     idempotency: str = ""
     digest: str = ""
+
+
+@lru_cache(maxsize=64)
+def alike_fields(
+    lane: Lane, tenant: str, seconds: float, limits: Sequence[float | None], batch_id: str | None
+) -> tuple[str, ...]:
+    """Fields of the hash of a new job that many have alike. `limits`: those of a budget, in its order."""
+    budget = Budget.of_valid(dict(zip(Budget.model_fields, limits, strict=True)))
+    fields = {
+        "lane": lane.value,
+        "tenant": tenant,
+        "deadline_s": f"{min(seconds, budget.max_seconds or seconds):g}",
+        **dict.fromkeys(("leaves_total", "leaves_done", "leaves_failed"), "0"),
+        **budget_fields(budget),
+        **({"batch_id": batch_id} if batch_id else {}),
+    }
+    return tuple(part for pair in fields.items() for part in pair)
 
 
 @dataclass(frozen=True)
@@ -138,7 +161,7 @@ class AdmissionQueues:
     def enter(self, jobs: Sequence[NewJob]) -> list[Enqueued]:
         """Create queued jobs in the queues of their tenants, as far as these have room, all in one step."""
         places, given = self.given(jobs)
-        out = self._run("enqueue", [ACTIVE, RECENT, *places], [*self.head(), json.dumps(given, ensure_ascii=False)])
+        out = self._run("enqueue", [ACTIVE, RECENT, *places], [*self.head(), to_json(given)])
         return [
             Enqueued(EnqueueResult(int(verdict)), text(job_id))
             for verdict, job_id in zip(out[::2], out[1::2], strict=True)
@@ -150,16 +173,16 @@ class AdmissionQueues:
 
     def given(self, jobs: Iterable[NewJob]) -> tuple[list[str], dict[str, Any]]:
         """The keys of the queues of new jobs, and what `create.lua` reads of the jobs."""
-        numbers: dict[tuple[Lane, str], int] = {}
+        numbers: dict[tuple[Lane, str, float, tuple[str, ...]], int] = {}
         rows = [
-            [
-                numbers.setdefault((job.lane, job.tenant), len(numbers)), job.job_id, f"{job.queue_limit_s:.3f}",
-                job.idempotency, job.digest, *job.fields,
-            ]
+            (
+                numbers.setdefault((job.lane, job.tenant, job.queue_limit_s, job.alike), len(numbers)), job.job_id,
+                job.idempotency, job.digest, job.question, job.request, *job.fields,
+            )
             for job in jobs
         ]  # fmt: skip
-        keys = [key for lane, tenant in numbers for key in self._queue_keys(AdmissionKeys(lane.value), tenant)]
-        places = [(tenant, *self.capacity(lane)) for lane, tenant in numbers]
+        keys = [key for lane, tenant, *_ in numbers for key in self._queue_keys(AdmissionKeys(lane.value), tenant)]
+        places = [(tenant, *self.capacity(lane), f"{limit_s:.3f}", *alike) for lane, tenant, limit_s, alike in numbers]
         return keys, {"places": places, "jobs": rows}
 
     @staticmethod

@@ -109,7 +109,11 @@ class Batches:
             raise InputError("batch id", batch_id, fix)
         if found == -2:
             raise BatchCancelledError(batch_id, page.read_before)
-        return [_record(line.line, raw) for line, raw in zip(page.lines, found, strict=True)]
+        simple, records = text(found[0]), iter(found[1:])
+        return [
+            line.enqueued() if one == "1" else _record(line.line, next(records))
+            for line, one in zip(page.lines, simple, strict=True)
+        ]
 
     def lines(self, batch_id: str, numbers: Sequence[int] | None = None) -> Iterator[list[LineRecord]]:
         """The records of all lines, or of those with `numbers`, in order, page by page.

@@ -7,8 +7,9 @@ Every key carries a TTL. Times are Unix seconds, blobs are zlib over JSON.
 from __future__ import annotations
 
 import hashlib
-import secrets
+import os
 import time
+from random import Random
 from threading import Lock
 
 from shared.connections.key_types import declare
@@ -25,6 +26,8 @@ INGEST_ROOTS = f"{PREFIX}:ingest_roots"
 
 _ticks = Lock()
 _newest = 0
+_random = Random()  # noqa: S311 - ids are no secret
+os.register_at_fork(after_in_child=_random.seed)
 
 
 def new_id() -> str:
@@ -32,7 +35,7 @@ def new_id() -> str:
     global _newest  # noqa: PLW0603 - the one clock of this process
     with _ticks:
         _newest = max(_newest + 1, time.time_ns() // 1000)
-        return f"{_newest:013x}{secrets.token_hex(4)}"
+        return f"{_newest:013x}{_random.getrandbits(32):08x}"
 
 
 def id_time(job_id: str) -> float:

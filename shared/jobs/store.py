@@ -13,9 +13,9 @@ from shared.connections.clock import ServerClock
 from shared.contract import TaskName
 from shared.errors import DamagedError
 from shared.jobs import hit_blobs
-from shared.jobs.admission import AdmissionQueues, Enqueued, NewJob
+from shared.jobs.admission import AdmissionQueues, Enqueued, NewJob, alike_fields
 from shared.jobs.batches import Batches
-from shared.jobs.budget import budget_fields, with_default_budget
+from shared.jobs.budget import with_default_budget
 from shared.jobs.codec import FAST, STORED, pack_small, text
 from shared.jobs.damaged import DamagedJobs
 from shared.jobs.endings import Endings, Retries
@@ -77,27 +77,22 @@ class JobStore:
 
     def new_job(self, job_id: str, request: JobRequest, **more: str | None) -> NewJob:
         """A job to be enqueued. `more`: fields of this job alone; those that are None or empty are left out."""
-        jobs, digest = self.settings.jobs, request.digest if request.idempotency_key else ""
+        jobs, key = self.settings.jobs, request.idempotency_key
         if request.ingest is None:  # an ingest has no budget: half of a corpus is of no use
             request = with_default_budget(request, self.settings)
-        interactive, replay = request.lane is Lane.INTERACTIVE, request.replay
-        seconds = request.deadline_s or (jobs.deadline_s if interactive else jobs.batch_deadline_s)
-        own = {"webhook": request.webhook, "traceparent": submitted(job_id), "replay_of": replay.of if replay else None}
-        fields = {
-            "id": job_id,
-            "question": request.question,
-            "lane": request.lane.value,
-            "tenant": request.tenant,
-            "deadline_s": f"{min(seconds, request.max_seconds or seconds):g}",
-            "request": request.model_dump_json(exclude_defaults=True),
-            **dict.fromkeys(("leaves_total", "leaves_done", "leaves_failed"), "0"),
-            **budget_fields(request),
-            **({"ingest:files": "0"} if request.ingest else {}),
-            **{name: value for name, value in {**own, **more}.items() if value},
-        }
-        flat, limit_s = [item for pair in fields.items() for item in pair], jobs.queue_limit_of(request.queue_limit_s)
-        first = idempotency(request.tenant, request.idempotency_key) if request.idempotency_key else ""
-        return NewJob(job_id, request.lane, request.tenant, limit_s, flat, first, digest)
+        seconds = request.deadline_s or (jobs.deadline_s if request.lane is Lane.INTERACTIVE else jobs.batch_deadline_s)
+        limits = (request.max_calls, request.max_tokens, request.max_seconds, request.max_cost)
+        alike = alike_fields(request.lane, request.tenant, seconds, limits, more.pop("batch_id", None))
+        own = {"webhook": request.webhook, "traceparent": submitted(job_id), **more}
+        if request.replay:
+            own["replay_of"] = request.replay.of
+        if request.ingest:
+            own["ingest:files"] = "0"
+        return NewJob(
+            job_id, request.lane, request.tenant, jobs.queue_limit_of(request.queue_limit_s), alike, request.question,
+            request.written(), [part for name, value in own.items() if value for part in (name, value)],
+            idempotency(request.tenant, key) if key else "", request.digest if key else "",
+        )  # fmt: skip
 
     def admit(self) -> list[tuple[str, int]]:
         """(job id, priority of its messages) of the jobs whose turn it is; their first message is to be sent.

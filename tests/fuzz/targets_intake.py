@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 
+from pydantic_core import to_json
+
 from orchestrator.intake import as_request, bounded_lines, read_questions
 from orchestrator.planning.plan_file import plan_fields, read_plan, written
 from orchestrator.sessions import read_session
@@ -32,7 +34,7 @@ def _batch(content: bytes) -> None:
             assert len(line.rejected.reason) <= MOST_SENTENCE
         if line.request:
             _kept(line.request)
-        line.model_dump_json()
+        to_json(line)
 
 
 def _kept(request: JobRequest) -> None:

@@ -7,7 +7,7 @@
 --      room (end of its JSON): first lane, its tenant's share there, second lane, its tenant's share there   13 why one is
 --      whose key is another request's
 -- Returns 0 when there is no such batch, -1 when other lines were entered, -2 when it was cancelled before these were,
---      else the record of each line, as JSON.
+--      else a text with a 1 for each line whose job waits now and a 0 for each other one, and the records of these, as JSON.
 -- with count
 -- with create
 -- with states
@@ -20,7 +20,7 @@ local again = read == ARGV[6] and digest == ARGV[7] and (read ~= ARGV[4] or dige
 if not again and (read ~= ARGV[4] or digest ~= ARGV[5]) then return -1 end
 if not again and cancelled then return -2 end
 
-local out, next_row, ttl, own, lines = {}, 1, ARGV[2], {}, {}
+local simple, out, next_row, ttl, own, lines = {}, {''}, 1, ARGV[2], {}, {}
 local counts = {lines = tonumber(ARGV[8]), blank = tonumber(ARGV[8])}
 local function tally(name) counts[name] = (counts[name] or 0) + 1 end
 
@@ -58,18 +58,21 @@ for _, line in ipairs(given.lines) do
     end
     next_row = next_row + 1
   end
+  simple[#simple + 1] = not again and kind == 'enqueued' and '1' or '0'
   if again then
     out[#out + 1] = redis.call('HGET', KEYS[5], number)
   else
     local job = id and ',"job_id":' .. cjson.encode(id) or ''
     -- `number` is what the release before reads; it goes with the next one.
     local numbers = '{"line":' .. number .. ',"number":' .. number
-    out[#out + 1] = numbers .. ',"kind":"' .. kind .. '"' .. job .. ending .. '}'
-    lines[#lines + 1], lines[#lines + 2] = number, out[#out]
+    local record = numbers .. ',"kind":"' .. kind .. '"' .. job .. ending .. '}'
+    lines[#lines + 1], lines[#lines + 2] = number, record
+    if kind ~= 'enqueued' then out[#out + 1] = record end
     tally('lines')
     tally(kind)
   end
 end
+out[1] = table.concat(simple)
 if again then return out end
 for key, pairs_of in pairs({[KEYS[4]] = own, [KEYS[5]] = lines}) do
   for from = 1, #pairs_of, 1000 do

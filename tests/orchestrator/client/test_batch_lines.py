@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import pytest
 import redis
 
+from orchestrator import batches
 from orchestrator.client import Ramify
 from orchestrator.intake import as_request, bounded_lines, read_questions
 from shared.errors import BatchCancelledError, InputError, NotFoundError
@@ -29,6 +30,11 @@ FILE = b"""{"question": "one?", "idempotency_key": "k1", "id": "first", "meta": 
 {"question": "five?", "strategy": "no_such_one"}
 six?
 """
+
+
+@pytest.fixture(autouse=True)
+def _short_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batches, "_PAGE", 200)
 
 
 @pytest.fixture

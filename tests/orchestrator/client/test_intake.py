@@ -10,7 +10,7 @@ import pytest
 
 from orchestrator.intake import MAX_LINE_BYTES, BatchLine, as_request, bounded_lines, read_questions
 from shared.errors import InputError
-from shared.models import Lane
+from shared.models import JobRequest, Lane
 
 
 def read(*lines: str | bytes) -> list[BatchLine]:
@@ -163,3 +163,25 @@ def test_one_endless_line_in_small_reads_takes_time_by_its_length_and_keeps_its_
     assert took_s(1 << 24) < 10 * max(took_s(1 << 22), 0.01), "four times the bytes, not sixteen times the time"
     kept = list(bounded_lines(Endless(b"a" * 100_000 + b"\r\nb\r" + b"c" * 9_000), 9_000))
     assert [len(line) for line in kept] == [9_001, 2, 9_000]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"lane": Lane.BATCH, "tenant": "acme", "top_n": 5, "explain": True, "decompose": False, "summary": False},
+        {
+            "lane": "interactive",
+            "tenant": "default",
+            "deadline_s": 60,
+            "max_cost": 1e-5,
+            "webhook": "https://a.example/b",
+        },
+        {"filters": {"tags": ["a"]}, "subqueries": ["why?"], "mode": "deep"},
+        {"filters": {}, "subqueries": [], "idempotency_key": 'a"b\u00e9\u4e2d'},
+    ],
+)
+def test_a_request_is_written_as_its_model_would(given: dict[str, object]) -> None:
+    request = JobRequest.model_validate({"question": 'Was sagt "Löß" \\ 中文\n?', **given})
+    for one in (request, request.model_copy(update={"tenant": "other", "lane": Lane.BATCH, "deadline_s": None})):
+        assert one.written() == one.model_dump_json(exclude_defaults=True)

@@ -6,11 +6,17 @@
 -- KEYS of the script begin with   1 active   2 recent; from `first_place` on, per admission queue that its jobs stand in:
 --      queue, ring, counts
 -- ARGV of the script begin with   1 now   2 ttl (s)   3 JSON: `places`, of each queue its tenant, how many jobs may wait in
---      its lane, and of the tenant; `jobs`, of each the number of its queue, id, seconds that it may wait, key of its
---      idempotency key (or empty), digest of its request, then field, value pairs of its hash; and more, as the script says
+--      its lane, and of the tenant, seconds that these jobs may wait, then field, value pairs of the hash of each; `jobs`, of
+--      each the number of its place, id, key of its idempotency key (or empty), digest of its request, question, request,
+--      then field, value pairs of its own; and more, as the script says
 -- Returns 1: waits now, 0: was there before, -1: refused, the lane is full, -2: refused, the tenant's share is, -3: refused,
 -- the key is another request's; and the id of the job, there of the one that has the key.
-local function job_key(like, id) return string.match(like, '^(.-{)') .. id .. '}:job' end
+local befores = {}
+local function job_key(like, id)
+  local before = befores[like] or string.match(like, '^(.-{)')
+  befores[like] = before
+  return before .. id .. '}:job'
+end
 
 -- An error when a key is of another type: that is found before anything is written, so that nothing is left half made.
 -- Out of memory, Redis refuses the first write of a script or none.
@@ -22,6 +28,12 @@ local function check(key, kind)
 end
 
 local given = cjson.decode(ARGV[3])
+for _, place in ipairs(given.places) do
+  place.waits_until = string.format('%.3f', tonumber(ARGV[1]) + tonumber(place[4]))
+  for _, value in ipairs({'state', 'queued', 'created_at', ARGV[1], 'updated_at', ARGV[1], 'waits_until', place.waits_until}) do
+    place[#place + 1] = value
+  end
+end
 
 -- A count of waiting jobs that cannot be read begins anew: the reaper counts.
 local function check_keys(first_place)
@@ -30,7 +42,7 @@ local function check_keys(first_place)
     for i, kind in ipairs({'zset', 'list', 'hash'}) do wrong = wrong or check(KEYS[key + i - 1], kind) end
   end
   for _, job in ipairs(given.jobs) do
-    if job[4] ~= '' then wrong = wrong or check(job[4], 'string') end
+    if job[3] ~= '' then wrong = wrong or check(job[3], 'string') end
   end
   return wrong
 end
@@ -59,8 +71,8 @@ end
 local function create(first_place, row)
   local now, ttl, place = ARGV[1], ARGV[2], given.places[row[1] + 1]
   local queue, ring, counts = unpack(KEYS, first_place + 3 * row[1], first_place + 3 * row[1] + 2)
-  local tenant, most, most_own = unpack(place)
-  local _, id, limit, idempotency, digest = unpack(row, 1, 5)
+  local tenant, most, most_own = place[1], place[2], place[3]
+  local _, id, idempotency, digest, question, request = unpack(row, 1, 6)
   local job = job_key(queue, id)
   local kept = idempotency ~= '' and redis.call('GET', idempotency)
   if kept then
@@ -73,16 +85,13 @@ local function create(first_place, row)
   local verdict = room(queue, counts, most, most_own)
   if verdict < 0 then return verdict, id end
   if idempotency ~= '' then redis.call('SET', idempotency, id .. ' ' .. digest, 'EX', ttl) end
-  local waits_until = string.format('%.3f', tonumber(now) + tonumber(limit))
-  for _, value in ipairs({'state', 'queued', 'created_at', now, 'updated_at', now, 'waits_until', waits_until}) do
-    row[#row + 1] = value
-  end
-  redis.call('HSET', job, unpack(row, 6))
+  redis.call('HSET', job, 'id', id, 'question', question, 'request', request, unpack(place, 5))
+  if row[7] then redis.call('HSET', job, unpack(row, 7)) end
   redis.call('EXPIRE', job, ttl)
   if sizes[queue] == 0 then rings[#rings + 1] = {ring, tenant} end
   sizes[queue], waiting[counts], grown[counts] = sizes[queue] + 1, waiting[counts] + 1, grown[counts] + 1
   put(queue, now, id)
-  put(KEYS[1], waits_until, id)
+  put(KEYS[1], place.waits_until, id)
   put(KEYS[2], now, id)
   return 1, id
 end
