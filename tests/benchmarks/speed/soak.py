@@ -1,8 +1,9 @@
-"""Thousands of jobs through one stack: what each process, Redis and its connections hold after every thousand."""
+"""Thousands of jobs through one stack and a Redis of 1 GB: what each process, Redis and its connections then hold."""
 
 from __future__ import annotations
 
 import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -10,17 +11,20 @@ from tests.benchmarks.speed import processes
 from tests.benchmarks.speed.questions import requests
 from tests.benchmarks.speed.redis_use import Look
 from tests.benchmarks.speed.rigs import RamifyRig, ingested, stack
+from tests.support.redis_server import RedisServer
 
 LEAVES = 3
+_REDIS = ("--maxmemory", "1gb")
 
 
 def measured(jobs: int, step: int) -> dict[str, Any]:
     """`jobs` in all; a row every `step` of them, the first of which all others are compared with."""
-    with tempfile.TemporaryDirectory(prefix="bench") as name:
-        folder = Path(name) / "stack"
-        ingested(folder)
-        rows: list[dict[str, Any]] = []
-        with stack(folder) as rig:
+    rows: list[dict[str, Any]] = []
+    with tempfile.TemporaryDirectory(prefix="bench") as name, ExitStack() as opened:
+        server = opened.enter_context(RedisServer(Path(name) / "redis", *_REDIS, lasting=True))
+        folder, redis = Path(name) / "stack", {"url": server.url}
+        ingested(folder, redis=redis)
+        with stack(folder, redis=redis) as rig:
             for done in range(step, jobs + 1, step):
                 run = rig.run(requests(step, LEAVES, ("soak", done)))
                 rows.append({"jobs": done, "jobs/s": round(run.jobs_per_s, 1), **_held(rig)})
