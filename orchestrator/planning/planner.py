@@ -148,6 +148,8 @@ def decompose_by_rules(question: str, most: int) -> Decomposition:
     if dropped:
         names = "; ".join(shown(part.query) for part in dropped)
         warnings = (f"The question has more parts than the {most} that fit; left to the search as a whole: {names}.",)
+    if len(kept) == 1 and not kept[0].asked:
+        kept = []  # the question in other words
     subqueries = tuple(SubQuery(dimension=part.facet, query=part.query, needs_refinement=part.broad) for part in kept)
     return Decomposition(subqueries=subqueries, by="rules", warnings=warnings)
 

@@ -15,7 +15,7 @@ from shared.language.answers import AnswerKind
 from shared.language.base import MAX_PART, MIN_PART, Language, Split, SplitKind, Subquestion
 from shared.language.names import names_of
 from shared.language.sentences import question_sentences
-from shared.language.text import fold, narrowed, terms
+from shared.language.text import fold, narrowed, question_key, terms
 from shared.models.plan import references
 
 #: Questions for one fact: their facets ask for something else.
@@ -71,7 +71,7 @@ def standing_parts(question: str) -> tuple[Subquestion, ...]:
     found, standing = split(question), list[Subquestion]()
     parts = found.parts
     said = _said_before(question, parts)
-    before, about = "", said
+    before, about, refined = "", said, set[str]()
     for part in parts:
         others = [one.query for one in standing]
         if not part.asked and _says_nothing(part.query):
@@ -82,9 +82,11 @@ def standing_parts(question: str) -> tuple[Subquestion, ...]:
         placed = part if stands else _placed(part, _with_deed(said, before, part.query) if said else about)
         if placed is None or len(placed.query) < MIN_PART:
             return ()
-        broad = placed.broad and bool(split(placed.query).parts)
+        facets = {question_key(one.query) for one in split(placed.query).parts} if placed.broad else set[str]()
+        broad = bool(facets) and refined.isdisjoint(facets)
+        refined |= facets
         standing.append(placed.model_copy(update={"broad": broad}))
-        before, about = part.query, part.query if stands else about
+        before, about = part.query, (part.one_of or part.query) if stands else about
     return tuple(standing)
 
 
@@ -94,8 +96,11 @@ def _with_deed(said: str, before: str, query: str) -> str:
     if language is None or not before:
         return said
     kinds = [language.answers.kind(fold(one).strip(_ENDS)) for one in (before, query)]
-    deed = kinds[0] is AnswerKind.STEPS and kinds[1] in _LOOKUPS
+    of_said = not _own_terms(query, language).isdisjoint(_own_terms(said, language))
+    deed = kinds[0] is AnswerKind.STEPS and kinds[1] in _LOOKUPS and not of_said
     narrowed_down = _names(before) and not any(map(str.isdigit, query))
+    asked = _own_terms(before, language) - _own_terms(said, language)
+    narrowed_down = narrowed_down or (_refers(query, language) and len(asked) >= _OWN_TERMS)
     return query_sentence("and_sentences", query, said, before.strip(_ENDS)) if deed or narrowed_down else said
 
 
@@ -168,7 +173,7 @@ def _said_before(question: str, parts: Sequence[Subquestion]) -> str:
 
 
 def _end(sentences: Sequence[str]) -> str:
-    kept = [sentence.strip(f"{_ENDS},，;；") for sentence in sentences]
+    kept = [sentence.strip(f"{_ENDS},，;；:：") for sentence in sentences]
     while len(kept) > 1 and sum(map(len, kept)) > _MAX_SAID:
         kept.pop(0)
     return ". ".join(kept) if kept and len(kept[-1]) <= _MAX_SAID else ""

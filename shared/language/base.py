@@ -46,7 +46,8 @@ class SplitKind(StrEnum):
 class Subquestion(Model):
     """One part of a question. `broad`: it can be taken apart itself. `asked`: the question asks it, no facet beside.
 
-    `leans`: it points at what another part says, and is not to be searched without that.
+    `leans`: it points at what another part says, and is not to be searched without that. `one_of`: the clause that asks
+    this of several things.
     """
 
     facet: Facet
@@ -54,6 +55,7 @@ class Subquestion(Model):
     broad: bool = False
     asked: bool = False
     leans: bool = False
+    one_of: str = ""
 
 
 class Split(Model):

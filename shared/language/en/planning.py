@@ -42,7 +42,7 @@ _POSSESSIVE = re.compile(
     rf"(?<![\w'’])(?P<what>{_PLAIN}(?:,? (?:{_JOINT} )?{_PLAIN}){{0,6}}|#\d)['’]s? "
     rf"(?P<relation>{PHRASES.any_of('nested_person')}|{PHRASES.any_of('nested_thing')}){_END}"
 )
-_NOUN = r"(?!(?:reason|fact|way|time|first|day|idea|one|case|extent|year)\b)[a-z]+(?: [a-z]+){0,2}?"
+_NOUN = r"(?!(?:reason|fact|way|time|first|day|idea|one|case|extent|year)\b)[a-z]+(?: (?!(?:and|or)\b)[a-z]+){0,2}?"
 _LINK = r"(?:that|which|who|whose|where|when|while)\b"
 _CLAUSE = re.compile(
     rf"\bthe (?P<noun>{_NOUN}) (?:that|which|who) (?P<clause>(?!the\b)[a-z]+(?: (?!{_LINK})[a-z]+){{0,4}}? {_NAME}"
@@ -92,11 +92,17 @@ _EACH = re.compile(r"\b(?:each|both)\b", re.IGNORECASE)
 _NO_THING = re.compile(r"(?:per|at|over|under|by|within|since|until|during|after|before) ", re.IGNORECASE)
 #: A year or a number alone is compared with its like only: "the price in 2026 with 2024" are not two things.
 _NUMBER = re.compile(r"[\d.,%-]+")
+#: "the 2024 and 2025 drills": what both are stands once.
+_PERIOD = re.compile(
+    rf"(?:the )?(?P<period>(?:Q[1-4] ?)?\d{{4}}|Q[1-4]|{PHRASES.any_of('period')})(?: (?P<of>[a-z].*))?", re.IGNORECASE
+)
+_OWNER = re.compile(r"(?:the )?[\w.-]+['’]s (?=\S)")
 _PERSONAL = re.compile(r"\b(?:my|mine|our|ours|i|we|us)\b")
 
 
 def split(text: str) -> base.Split:
     """Kind and parts of an English question."""
+    text = PHRASES.compiled["headed"].sub("", text)
     found = question_sentences(text)[: base.MAX_SENTENCES]
     asking = [bare(one) for one in found if len(one) <= base.MAX_SENTENCE and (len(found) == 1 or _asks(one))]
     if len(found) > 1 and len(asking) > 1:
@@ -129,13 +135,18 @@ def _read_sentence(sentence: str) -> base.Split:
 
 
 def _of_compared(things: str, asked: list[str]) -> base.Split:
-    """What is asked of all things compared, with their names; nothing where one question does not say "they"."""
+    """What is asked of all things compared, with their names; one that does not say "they" leans on the others."""
     found = _compared_items(things)
     about = _listed(found[0]) if found else None
     resolved = [clauses.resolved(one, about, "") for one in asked]
-    if len(asked) < _THINGS[0] or not all(one and one != said for one, said in zip(resolved, asked, strict=True)):
+    if len(asked) < _THINGS[0] or not all(resolved) or resolved[0] == asked[0]:
         return base.Split()
-    return base.Split(kind=base.SplitKind.COMPOUND, parts=_parts([one for one in resolved if one]))
+    parts = _parts([one for one in resolved if one])
+    if len(parts) < len(asked):
+        return base.Split()
+    leaning = [one == said for one, said in zip(resolved, asked, strict=True)]
+    parts = tuple(part.model_copy(update={"leans": one}) for part, one in zip(parts, leaning, strict=True))
+    return base.Split(kind=base.SplitKind.COMPOUND, parts=parts)
 
 
 def _with_items(pieces: list[str]) -> list[str]:
@@ -246,7 +257,7 @@ def compared(sentence: str) -> tuple[base.Subquestion, ...]:
     items, scope, kind, aspect = found
     scope = f" {scope}" if scope else ""
     if by:
-        scope = f" in terms of {(by['aspects'] or by['listed']).strip()}{scope}"
+        kind, aspect = "attribute", re.sub(r"^the ", "", (by["aspects"] or by["listed"]).strip())
     elif kind == "difference" and (aspect or (near := PHRASES.compiled["aspect"].search(sentence))):
         aspect = aspect or (near["aspect"] if near else "")
         scope = f" in terms of {aspect}{scope}"
@@ -287,7 +298,7 @@ def _items(sentence: str, slots: dict[str, str]) -> tuple[list[str], str]:
         pieces[-1], scope = found["item"], found["scope"].strip(" ,")
     lead = PHRASES.compiled["item_lead"]
     items = [lead.sub("", piece.strip(" ,:")).strip() for piece in pieces]
-    return _with_shared_head(list(dict.fromkeys(items))), scope
+    return _with_owner(list(dict.fromkeys(items))), scope
 
 
 def _is_thing(item: str) -> bool:
@@ -296,10 +307,21 @@ def _is_thing(item: str) -> bool:
     return 0 < len(item.split()) <= _MOST_ITEM_WORDS
 
 
+def _with_owner(items: list[str]) -> list[str]:
+    """The second of "the loop's eager and lazy modes" is "the loop's lazy modes"."""
+    owner = _OWNER.match(items[0]) if items else None
+    if owner is None or any(_OWNER.match(item) for item in items[1:]) or not all(item.islower() for item in items[1:]):
+        return _with_shared_head(items)
+    return [f"{owner[0]}{item}" for item in _with_shared_head([items[0][owner.end() :], *items[1:]])]
+
+
 def _with_shared_head(items: list[str]) -> list[str]:
     """The first of "supervised and unsupervised learning" is "supervised learning"."""
     *heads, last = items or [""]
     words = last.split()
+    periods = [one for one in map(_PERIOD.fullmatch, items) if one]
+    if len(periods) == len(items) and [bool(one["of"]) for one in periods] == [*(False for _ in heads), True]:
+        return [f"the {one['period']} {periods[-1]['of']}" for one in periods]
     if len(words) == 3 and all(re.fullmatch("the [a-z]+", item) for item in heads) and words[0] == "the":
         return [*(f"{item} {words[2]}" for item in heads), last]
     if len(words) != 2 or not all(_are_a_pair(item, words[0]) for item in heads):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from itertools import chain
 
 from shared.language.tables import PlanningTable, toml
 
@@ -53,20 +52,22 @@ def spaced(query: str, like: str) -> str:
     return query if _TOUCHING.search(like) else _TOUCHING.sub(" ", query)
 
 
-def split(sentence: str) -> list[tuple[str, str]]:
+def split(sentence: str) -> list[tuple[str, str, str]]:
     """The clauses that ask, each with the context that it needs ("" mostly) and able to stand alone.
+
+    The third is the clause as it was asked, where it asks the same of several things.
 
     A clause whose pronoun or missing subject cannot be filled is left out: the original question has it anyway.
     """
-    standing: list[tuple[str, str]] = []
+    standing: list[tuple[str, str, str]] = []
     topic = context = ""
-    for one in sentence.split("。"):
-        lead, clauses = _asking(one)
+    for said in sentence.split("。"):
+        lead, clauses = _asking(said)
         context = lead or context
-        for clause in chain.from_iterable(map(_phrases, clauses)):
+        for asked, clause in ((one, phrase) for one in clauses for phrase in _phrases(one)):
             whole = _completed(clause, topic)
             if whole is not None:
-                standing.append((context, whole))
+                standing.append((context, whole, "" if clause == asked else asked))
                 topic = _topic(whole) or topic
     return standing
 
@@ -75,16 +76,22 @@ def _asking(sentence: str) -> tuple[str, list[str]]:
     """What leads into the questions ("in a cluster"), and the clauses that ask; what follows one stays with it."""
     lead: list[str] = []
     clauses: list[str] = []
+    when = ""
     for piece in PHRASES.compiled["cut"].split(sentence):
         text = bare(peeled(piece, "connective", times=2))
         if not text:
             continue
+        if clauses and PHRASES.compiled["time"].fullmatch(text):  # of what is asked next
+            when = text
+            continue
+        text, when = f"{when}{text}", ""
         if asks(text) or PHRASES.compiled["asks"].match(text):
             clauses.append(text)
         elif clauses:
             clauses[-1] = f"{clauses[-1]},{text}"
         else:
             lead.append(text)
+    clauses[-1:] = [f"{clauses[-1]},{when}"] if when else clauses[-1:]
     context = ",".join(lead)
     if not clauses:
         return "", [sentence]
@@ -96,7 +103,9 @@ def _phrases(clause: str) -> list[str]:
     if (found := PHRASES.compiled["attributes"].match(clause)) and not asks(found["b"]):
         return [f"{found['t'].strip()}的{found[name].strip()}{found['tail']}" for name in "ab"]
     if (each := PHRASES.compiled["each"].match(clause)) and asks(each["rest"]) and not asks(each["a"] + each["b"]):
-        return [f"{each[name].strip()}{each['of'] or ''}{each['rest']}" for name in "ab"]
+        things = PHRASES.compiled["separator"].split(f"{each['a']}、{each['b']}")
+        if min(map(len, things)) >= _MIN_TOPIC:
+            return [f"{thing.strip()}{each['of'] or ''}{each['rest']}" for thing in things]
     how = re.match(rf"({_HOW})(.+)", clause)
     if not how:
         return [clause]
@@ -109,8 +118,9 @@ def _completed(clause: str, topic: str) -> str | None:
     pronoun, dangling = PHRASES.compiled["pronoun"], PHRASES.compiled["dangling"]
     if PHRASES.compiled["elsewhere"].search(clause):
         return None
-    if PHRASES.compiled["of_event"].search(clause):
-        return clause
+    each = PHRASES.compiled["of_each"].match(clause) is not None
+    if each or PHRASES.compiled["of_event"].search(clause):
+        return f"{topic}{clause}" if each and PHRASES.compiled["separator"].search(topic) else clause
     if PHRASES.compiled["subjectless"].match(clause):
         text = pronoun.sub("", clause)
         return f"{topic}{text}" if topic else None

@@ -96,6 +96,11 @@ def _as_question(sentence: str) -> str:
 _MODIFIERS = re.compile(
     r"(?:年|特|[一二三四五六七八九十]|\d)(?P<kind>[级版代季期款])[和与及、][^,;、和与]{1,6}(?P=kind)(?!的|有|哪|$)[\u4e00-\u9fff]{2}"
 )
+#: "2024 年和 2025 年两次演练": likewise, of times.
+_PERIOD = re.compile(
+    r"(?P<period>\d{4} ?年(?:第?[一二三四]季度|[上下]半年|\d{1,2} ?月)?|\d{1,2} ?月|第?[一二三四]季度|[上下]半年)"
+    r"的?(?:这?[一二三两四五\d]+[次个场轮期届份])?(?P<of>.*)"
+)
 _CONDITION = re.compile(r"如果|假如|要是|倘若|万一")
 
 
@@ -108,7 +113,7 @@ def _read_sentence(sentence: str) -> base.Split:
     compound = _compound(pieces)
     if compound.parts:
         return compound
-    context, piece = pieces[0] if pieces else ("", sentence)
+    context, piece, _ = pieces[0] if pieces else ("", sentence, "")
     if comparison := compared(piece):
         return base.Split(kind=base.SplitKind.COMPARISON, parts=comparison)
     found = _facets(piece)
@@ -118,16 +123,18 @@ def _read_sentence(sentence: str) -> base.Split:
     return found
 
 
-def _compound(pieces: list[tuple[str, str]]) -> base.Split:
+def _compound(pieces: list[tuple[str, str, str]]) -> base.Split:
     """One part for each clause that asks; fewer than two are no compound."""
     parts: list[base.Subquestion] = []
-    for context, piece in pieces:
+    for context, piece, asked in pieces:
         query = f"{context},{piece}?" if context else f"{piece}?"
         leans = bool(parts) and (PHRASES.compiled["leaning"].search(piece) or len(query) < base.MIN_PART)
         if (leans or len(query) >= base.MIN_PART) and len(query) <= base.MAX_PART:
             broad = bool(compared(piece)) or _facets(piece).kind is not base.SplitKind.SIMPLE
             facet = PHRASES.facet_of(piece)
-            parts.append(base.Subquestion(facet=facet, query=query, broad=broad, asked=True, leans=bool(leans)))
+            parts.append(
+                base.Subquestion(facet=facet, query=query, broad=broad, asked=True, leans=bool(leans), one_of=asked)
+            )
     return base.Split(kind=base.SplitKind.COMPOUND, parts=tuple(parts)) if len(parts) > 1 else base.Split()
 
 
@@ -148,12 +155,29 @@ def compared(sentence: str) -> tuple[base.Subquestion, ...]:
     if not _THINGS[0] <= len(items) <= _THINGS[1] or not all(map(_is_thing, items)):
         return ()
     items, aspect = _shared(items)
+    items = _of_periods(items)
     if not items:
         return ()
+    scope = scope or _fit_for(slots.get("fit", ""))
     listed = f"{'、'.join(items[:-1])}和{items[-1]}"
     slots = {"aspect": aspect, "scope": f"{scope}," if scope else "", "items": listed}
     sentences = "attribute" if aspect else kind
-    return base.comparison_parts(PHRASES.sentences, sentences, items, slots, choice=kind == "choice")
+    return base.comparison_parts(PHRASES.sentences, sentences, items, slots, choice=kind == "choice" and not aspect)
+
+
+def _fit_for(purpose: str) -> str:
+    """The scope of "X 和 Y 哪个更适合做日志收集", of what stands behind 适合."""
+    if not purpose:
+        return ""
+    return f"{purpose}时" if PHRASES.compiled["doing"].match(purpose) else f"对于{purpose}"
+
+
+def _of_periods(items: list[str]) -> list[str]:
+    """The first of "2024 年和 2025 年两次演练" is "2024 年演练"."""
+    periods = [one for one in map(_PERIOD.fullmatch, items) if one]
+    if len(periods) < len(items) or [bool(one["of"]) for one in periods] != [*(False for _ in items[1:]), True]:
+        return items
+    return [f"{one['period']}{periods[-1]['of']}" for one in periods]
 
 
 def _headed(text: str) -> tuple[str, str]:
@@ -281,7 +305,7 @@ def steps(question: str) -> tuple[str, ...]:
     if len(question) > base.MAX_SENTENCE:
         return ()
     rest = bare(simplified(question))
-    if not asks(rest) or re.search("[,;。]", rest):
+    if not asks(rest) or re.search("[,;。?!]", rest):
         return ()
     if turned := _TURNED.fullmatch(rest):
         rest = f"{turned['what']}是谁"

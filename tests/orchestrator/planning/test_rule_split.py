@@ -103,14 +103,15 @@ def test_given_a_last_part_then_it_carries_what_it_points_at_or_leans_on(questio
 def test_given_things_compared_on_several_aspects_then_these_are_no_things() -> None:
     found = parts("Compare Postgres and MySQL on replication, backups and extensions")
     assert found
-    assert all(part.endswith("in terms of replication, backups and extensions?") for part in found)
+    assert all("replication, backups and extensions" in part for part in found)
+    assert len(found) == 3
 
 
 def test_given_what_things_are_compared_by_then_every_part_has_it() -> None:
     found = parts("Compare Kafka and RabbitMQ: latency, durability and operating cost")
     assert len(found) >= 3
-    assert all(part.endswith(("latency, durability and operating cost?",)) for part in found)
-    assert not any(part.startswith(("What are the strengths and weaknesses of durability",)) for part in found)
+    assert all("latency, durability and operating cost" in part for part in found)
+    assert not any(part.startswith(("What is known about the latency of durability",)) for part in found)
 
 
 def test_given_which_one_of_two_things_then_the_part_names_both() -> None:
@@ -163,7 +164,6 @@ def test_given_when_to_use_which_then_it_is_a_comparison(question: str, first: s
         "When should I use a Redis stream and when a list?",
         "什么时候用 Redis Stream，什么时候用 List？",
         "What is the alcohol content of Kestrel Pale Ale and of Harbour Stout, and which one has more IBU?",
-        "What is the difference between summer and winter varroa treatment in agent and dose?",
         "特级和一级鲜叶2025年的收购价分别是多少，截止日期是哪天？",
         "2024年版和2025年版停车方案的月租和临时停车收费有什么不同？",
         "Why was batch 213 dumped and batch 212 stuck?",
