@@ -8,7 +8,7 @@ from typing import Any
 from celery.exceptions import TimeoutError as NoReplyError
 
 from orchestrator.client import Ramify
-from orchestrator.remote import call_pool
+from orchestrator.remote import call_pool, reply_of
 from shared.contract import TaskName
 from shared.errors import NotRunningError, RamifyError
 from shared.jobs import reachable
@@ -77,7 +77,7 @@ def _stored(app: Any, settings: Settings) -> Mapping[str, Any]:
     """The whole collection, as the search pool sees it; empty where nothing is ingested."""
     try:
         with reachable(settings):
-            answer = app.send_task(TaskName.SEARCH_INFO.value, expires=_INFO_S).get(timeout=_INFO_S)
+            answer = reply_of(app, TaskName.SEARCH_INFO, (), _INFO_S)
     except NoReplyError:
         raise NotRunningError(f"no search worker answered in {_INFO_S:.0f} s: `ramify doctor` says why") from None
     if not answer.get("ok"):

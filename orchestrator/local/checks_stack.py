@@ -30,6 +30,7 @@ from orchestrator.local.checks import (
 from orchestrator.local.redis_server import require_redis
 from orchestrator.local.state import StackState, read_state
 from orchestrator.reaper.reaper import LAST_RUN
+from orchestrator.remote import reply_of
 from shared.connections import heartbeat
 from shared.connections.clock import ServerClock
 from shared.connections.heartbeat import BEAT_S, SilentWorker, WorkerBeat
@@ -267,8 +268,7 @@ def _bytes(path: Path) -> int:
 def _store(settings: Settings) -> Check:
     try:
         with make_app(settings) as app, app.connection_for_write() as broker:
-            task = app.send_task(TaskName.SEARCH_INFO.value, expires=_STORE_S, connection=broker)
-            answer = task.get(timeout=_STORE_S)
+            answer = reply_of(app, TaskName.SEARCH_INFO, (), _STORE_S, connection=broker)
     except NoReplyError:
         detail = f"the search worker did not answer within {_STORE_S:.0f} s"
         return failed("store", detail, "it may be busy; else see logs/search.log")

@@ -38,7 +38,8 @@ _LOCK_MS = 30_000
 _HOUR_S = 3600
 #: Seconds between two requests to the index pool to hold answers against changes that came while they were made.
 _RECHECK_EVERY_S = 15.0
-_EXPIRES_S = 60
+#: For so long such a request may wait there; a worker whose clock is further ahead than this refuses it.
+_EXPIRES_S = 600
 
 
 @dataclass

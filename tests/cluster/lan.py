@@ -161,8 +161,15 @@ class Host:
         """The link is down: both ends know."""
         _ip("-n", self._switch, "link", "set", self._port, "down")
 
+    def freeze(self) -> None:
+        """It stands still, as a virtual machine that is moved: its connections live, and nothing comes from it."""
+        for process in self.processes():
+            process.suspend()
+
     def plug(self) -> None:
         """Whatever was done to it, it is as in the beginning."""
+        for process in self.processes():
+            process.resume()
         _ip("-n", self._switch, "link", "set", self._port, "master", "br0", "up")
         for words in (
             ("tc", "qdisc", "del", "dev", self._port, "root"),
@@ -206,7 +213,7 @@ class Host:
         if first := self._first():
             os.kill(first, signal.SIGKILL)
         for process in (*self._started, self._outer):
-            process.wait(10)
+            process.wait(60)
 
 
 def _forget_dead() -> None:

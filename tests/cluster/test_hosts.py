@@ -102,7 +102,7 @@ def test_the_main_job_passes_its_acceptance_tests_from_another_host(cluster: Mac
 
 @dataclass(frozen=True)
 class Cut:
-    """What becomes of whose cable. `seconds`: of the long form; the short one has those of the first."""
+    """What becomes of which hosts. `seconds`: of the long form; the short one has those of the first."""
 
     who: str
     how: Callable[[Host], None]
@@ -121,8 +121,11 @@ ALL = {
     "a host on a bad line": Cut("three", lossy),
     "a host that hears nothing": Cut("one", Host.deafen),
     "a host that nobody hears": Cut("two", Host.mute),
+    "two hosts of three": Cut("one two", Host.silence, 40.0),
+    "a host that stands still": Cut("three", Host.freeze),
     "the client": Cut("desk", Host.silence),
     "the services": Cut("services", Host.silence, 30.0),
+    "the services, that stand still": Cut("services", Host.freeze, 20.0),
     "the services, unplugged, while people wait": Cut("services", Host.unplug, 10.0, "interactive"),
 }
 
@@ -132,15 +135,17 @@ def test_jobs_are_done_once_and_alike_though_a_host_is_cut_off_and_comes_back(
     cluster: Machines, calm: dict[str, Essence], cut: Cut
 ) -> None:
     ramify, before = cluster.ramify, {beat.worker for beat in cluster.beats()}
-    host = next(one for one in (*cluster.hosts, cluster.services, cluster.desk) if one.name == cut.who)
+    hosts = [one for one in (*cluster.hosts, cluster.services, cluster.desk) if one.name in cut.who.split()]
     asked = [{"question": QUESTIONS[n % len(QUESTIONS)], "lane": cut.lane, "deadline_s": 600} for n in range(JOBS)]
     before_it, when_back = ramify.submit_many(asked[: JOBS // 2]), None
     until(lambda: ramify.batch_status(before_it.batch_id).finished > JOBS // 20, 120, "some jobs are done", 0.1)
-    cut.how(host)
+    for host in hosts:
+        cut.how(host)
     time.sleep(cut.seconds if LONG else AWAY_S)
-    if host in cluster.hosts:  # so that it comes back while the others have work
+    if hosts[0] in cluster.hosts:  # so that it comes back while the others have work
         when_back = ramify.submit_many(asked[JOBS // 2 :])
-    host.plug()
+    for host in hosts:
+        host.plug()
     back_at = time.monotonic()
     when_back = when_back or ramify.submit_many(asked[JOBS // 2 :])
     for batch in (before_it, when_back):
@@ -150,7 +155,7 @@ def test_jobs_are_done_once_and_alike_though_a_host_is_cut_off_and_comes_back(
     _accounts(cluster, before_it.batch_id, list(zip(before_it.job_ids, expected[: JOBS // 2], strict=True)))
     _accounts(cluster, when_back.batch_id, list(zip(when_back.job_ids, expected[JOBS // 2 :], strict=True)))
     assert last(lambda: {beat.worker for beat in cluster.beats()} == before, 60, 0.2), cluster.logs()
-    for name in {"two", cut.who} & {one.name for one in cluster.hosts}:
+    for name in {"two", *cut.who.split()} & {one.name for one in cluster.hosts}:
         _takes_work(cluster, next(one for one in cluster.hosts if one.name == name))
 
 
