@@ -14,6 +14,7 @@ _TERMINAL = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\
 _HARMLESS = re.compile("[\u2028\u2029\u2800\ue000-\uf8ff]")
 _IMAGE = re.compile(r"!\[([^\[\]]*)\]\([^()\s]*(?:\s[^()]*)?\)")
 _LINK = re.compile(r"(?<!!)\[([^\[\]]+)\]\([^()]*\)")
+_IN_SENTENCE = re.compile(r"[a-z\d]")
 _WIKI_LINK = re.compile(r"\[\[(?:[^\[\]|]*\|)?([^\[\]|]+)\]\]")
 # Between underscores only what is no name in code: "__repr__" and "__a[__b]" stay as they are.
 _EMPHASIS = re.compile(
@@ -86,8 +87,13 @@ def _plain(text: str) -> str:
 
 
 def without_links(quote: str) -> str:
-    """`quote` less its links: the title of another page is not what this sentence says."""
-    return _LINK.sub(" ", _WIKI_LINK.sub(" ", _IMAGE.sub(" ", quote)))
+    """`quote` less its links: the title of another page is not what this sentence says.
+
+    A label that begins with a digit or a small letter is a part of the sentence: "supports [69 languages](list.md)".
+    """
+    return _LINK.sub(
+        lambda link: link[1] if _IN_SENTENCE.match(link[1]) else " ", _WIKI_LINK.sub(" ", _IMAGE.sub(" ", quote))
+    )
 
 
 def has_controls(text: str) -> bool:

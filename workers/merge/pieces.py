@@ -36,6 +36,9 @@ _MAX_LINES = 60
 _SENTENCE = re.compile(
     rf"(?=[A-Z0-9])(?=(?:\S+ ){{4}})[^(){{}}\[\]=<>|\\;$]*[a-z0-9%][.!?]|[{CJK}][^(){{}}=<>|\\;$]{{6,}}[。！？]"
 )
+_LINK = re.compile(r"\[[^\[\]\n]{1,300}\]\([^()\s]{1,500}\)")
+#: A line that is a question, as in a list of questions and answers: what stands below it answers it.
+_ASKED = re.compile(r"(?:(?![.!?。！？]\s|[。！？?](?!$)).){3,160}[?？]")
 _PROMPT = re.compile(r"\s*(?:\$ |>>> |# (?=\w+ -)|% )?")
 _COMMENT = re.compile(r"\s*(?:#|//|--|/\*|\*)")
 
@@ -105,7 +108,7 @@ def _quotable_sentences(title: str, passage: str) -> tuple[QuotableSentence, ...
         words = frozenset(terms(without_links(piece.quote)))
         titled = text.rstrip(".。") == plain_line(title)
         asks = text.endswith(("?", "？")) or (text.endswith((":", "：")) and not piece.series)
-        if titled or len(words) < (0 if piece.series else _MIN_TERMS) or asks:
+        if titled or len(words) < (0 if piece.series else _MIN_TERMS) or asks or not any(map(str.isalnum, text)):
             continue
         lead, subject = frozenset(terms(piece.lead)), frozenset(terms(piece.subject))
         found.append(
@@ -157,20 +160,23 @@ def quote_width(text: str) -> int:
 def _pieces(text: str) -> Iterator[_Piece]:
     """The pieces of a passage in order, each with what it stands below."""
     heading = lead_in = said = term = ""
+    asked = ("", "")
     place = series = step = 0
     for block in blocks(text):
         source = text[block.start : block.end]
         marker = text[text.rfind("\n", 0, block.start) + 1 : block.start].strip()
         if block.kind is BlockKind.HEADING:
-            heading, lead_in, said, term, place = source, "", "", "", 0
+            heading, lead_in, said, term, asked, place = source, "", "", "", ("", ""), 0
             continue
+        asked = _question_above(block, source, marker, asked)
+        place = 0 if asked == (source, marker) else place
         ordered = _ORDERED.match(marker) if block.kind is BlockKind.PROSE else None
         if ordered:
             number = int(ordered[1] or (step + 1))
             series, step = (series, number) if number == step + 1 and step else (series + 1, number)
         elif not marker and block.kind is BlockKind.PROSE:
             step = 0
-        under = f"{heading}\n{said if block.kind is BlockKind.TABLE else lead_in}"
+        under = f"{heading}\n{asked[0]}\n{said if block.kind is BlockKind.TABLE else lead_in}"
         if named := _NAMED_DIRECTIVE.match(source) if block.kind is BlockKind.PROSE else None:
             term = named[1]
             continue
@@ -187,6 +193,15 @@ def _pieces(text: str) -> Iterator[_Piece]:
         if block.kind is BlockKind.PROSE and not marker:
             lead_in = source if source.rstrip().endswith((":", "：")) else ""
             said = source
+
+
+def _question_above(block: TextSpan, source: str, marker: str, above: tuple[str, str]) -> tuple[str, str]:
+    """The line with a question that a block stands below, or is, with its list mark; the next number ends it."""
+    if block.kind is not BlockKind.PROSE:
+        return above
+    if _ASKED.fullmatch(source.strip()):
+        return source, marker
+    return ("", "") if _ORDERED.match(marker) and _ORDERED.match(above[1]) else above
 
 
 def _of_block(text: str, block: TextSpan, *, item: bool) -> Iterator[_Piece]:
@@ -232,7 +247,9 @@ def _parts(sentence: str) -> Iterator[tuple[str, str]]:
         part = sentence[: MAX_QUOTE * len(sentence) // quote_width(sentence)]
         pause = max(part.rfind(mark) for mark in _BREAKS)
         end = pause if pause > len(part) // 2 else part.rfind(" ")
-        part = part[:end] if end > 0 else part
+        cut = next((link for link in _LINK.finditer(sentence) if link.start() < end < link.end()), None)
+        end = (cut.start() or cut.end()) if cut else end
+        part = sentence[:end] if end > 0 else part
         yield part.rstrip(), lead + part.rstrip()
         sentence, lead = sentence[len(part) :].lstrip(f"{_BREAKS} "), "… "
     yield sentence, lead + sentence

@@ -67,3 +67,24 @@ def test_given_ordered_lists_then_the_items_of_each_share_a_number() -> None:
 )
 def test_given_markup_of_a_format_then_text_is_shown(written: str, line: str) -> None:
     assert plain_line(written) == line
+
+
+def test_given_a_list_of_questions_and_answers_then_an_answer_stands_below_its_question_alone() -> None:
+    text = (
+        "13. How do I build the pump library?\n\n    Run the plain build.\n\n"
+        "14. How do I install a shared pump on Unix?\n\n    make install\n\n    Many systems have one already.\n\n"
+        "15. I found a fault.\n\n    Please tell us about it.\n"
+    )
+    found = {one.text: one.lead for one in of(text)}
+    assert {"install", "shar", "unix"} <= found["make install"] & found["Many systems have one already."]
+    assert "install" not in found["Run the plain build."] | found["Please tell us about it."]
+
+
+def test_given_links_then_a_label_in_a_sentence_counts_and_none_is_cut_in_two() -> None:
+    listed = "* Supports [69 languages](https://x.example/list.md)\n* [Feature toggles](#feature-toggles)\n"
+    image = '\n<img alt="How it works" src="https://x.example/a.png" width="450" />\n'
+    padding = "all of " * 14
+    long = f"Please read an article about {padding}this in [The {'A' * 99}](https://x.example/p)."
+    found = shown(f"{listed}{image}\n{long}\n")
+    assert found[0] == "Supports 69 languages"
+    assert all(any(map(str.isalnum, text)) and "](" not in text for text in found)
