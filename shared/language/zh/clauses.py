@@ -67,7 +67,9 @@ def split(sentence: str) -> list[tuple[str, str, str]]:
         for asked, clause in ((one, phrase) for one in clauses for phrase in _phrases(one)):
             whole = _completed(clause, topic)
             if whole is not None:
-                standing.append((context, whole, "" if clause == asked else asked))
+                each = _phrases(whole) if whole != clause else [whole]
+                several = asked if clause != asked else whole if len(each) > 1 else ""
+                standing += [(context, one, several) for one in each]
                 topic = _topic(whole) or topic
     return standing
 

@@ -190,3 +190,21 @@ def test_given_any_text_when_routed_then_there_is_one_bounded_decision_and_alway
     assert 0 <= routed.confidence <= 1
     assert routed.unsure == (routed.confidence < 0.5)
     assert all(len(reason.words) <= 61 and reason.words.isprintable() for reason in routed.reasons)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Hey team, hope you're all well",
+        "bye for now",
+        "who are you and what can you do?",
+        "谢谢你，太有帮助了",
+        "你是谁？你能做什么？",
+    ],
+)
+def test_given_courtesies_alone_then_nothing_is_searched(text):
+    assert route_by_rules(text).type is QueryType.NONE
+
+
+def test_given_a_question_behind_courtesies_then_it_is_searched():
+    assert route_by_rules("Hope everyone is well. Where are the signing keys?").type is not QueryType.NONE
