@@ -106,17 +106,17 @@ class BatchIntake:
             read, digest = last.line, last.digest
 
     def _new(self, batch_id: str, line: BatchLine, tenant: str | None) -> NewLine:
-        given: dict[str, Any] = {"line": line.line, "id": line.id, "meta": line.meta}
+        number, own_id, meta = line.line, line.id, line.meta
         if line.rejected:
-            return NewLine(**given, reason=line.rejected.reason, text=line.rejected.text)
+            return NewLine(number, None, own_id, meta, reason=line.rejected.reason, text=line.rejected.text)
         if line.request is None:
-            return NewLine(**given)
-        given["key"] = line.request.idempotency_key
+            return NewLine(number, None, own_id, meta)
+        key = line.request.idempotency_key
         try:
             request = self._submitter.checked(as_request(line.request, tenant=tenant))
         except InputError as error:
-            return NewLine(**given, reason=str(error), text=line.request.question[:_SHOWN])
-        return NewLine(**given, job=self._jobs.new_job(new_id(), request, batch_id=batch_id))
+            return NewLine(number, None, own_id, meta, key, str(error), line.request.question[:_SHOWN])
+        return NewLine(number, self._jobs.new_job(new_id(), request, batch_id=batch_id), own_id, meta, key)
 
 
 def _entered(batch_id: str, under_way: _PageUnderWay | None) -> Iterator[LineRecord]:

@@ -116,4 +116,40 @@ def _soak(found: Mapping[str, Any]) -> str:
 
 _SOAKED = ["jobs", "jobs/s", "redis kB", "keys", "channels", "connections"]
 _INGESTED = ["chunks", "chunks/s", "cpu ms a chunk"]
-SECTIONS = {"graph": _graph, "enqueue": _enqueue, "ingest": _ingest, "growth": _growth, "soak": _soak}
+
+
+def _path(found: Mapping[str, Any]) -> str:
+    about = (
+        f"What a question has to wait for takes {found['critical_s']:.2f} s. The load is a share of "
+        f"{found['most jobs/s']} jobs a second, which ended when all were there at once; questions come by chance."
+    )
+    rows = [[row["load"], row["median"], row["p90"]] for row in found["rows"]]
+    head = ["load", "wall / critical path, median", "90 % below"]
+    return "\n\n".join(["## Beside the model calls that a question waits for", about, table(head, rows)])
+
+
+def _peers(found: Mapping[str, Any]) -> str:
+    names = list(found["rows"][0]["of"])
+    rows = [
+        [f"{row['llm_s']:g} s", part, *(row["of"][name][part] for name in names)]
+        for row in found["rows"]
+        for part in ("jobs/s", "cpu_ms", "alone_s")
+    ]
+    about = (
+        "The same notes, fake LLM and questions, two calls a question. Ramify as shipped (it reranks, keeps every step "
+        "and checks citations); each peer in one process, with BM25 over "
+        f"{max(found['chunks'].values())} chunks, its own way to several searches, and one answer from what they found."
+    )
+    title = f"## Beside peers, {found['in_flight']} questions in flight"
+    return "\n\n".join([title, about, table(["a call of the LLM", "", *names], rows)])
+
+
+SECTIONS = {
+    "graph": _graph,
+    "enqueue": _enqueue,
+    "ingest": _ingest,
+    "growth": _growth,
+    "path": _path,
+    "peers": _peers,
+    "soak": _soak,
+}
