@@ -78,8 +78,11 @@ def standing_parts(question: str) -> tuple[Subquestion, ...]:
             continue
         alone = _begins_sentence(part.query, question)
         item = found.kind is SplitKind.COMPARISON and not said  # what is compared says what is asked of it
-        stands = not part.asked or item or (not said and not part.leans and _stands(part.query, others, alone=alone))
-        placed = part if stands else _placed(part, _with_deed(said, before, part.query) if said else about)
+        stands = not part.asked or (not part.leans and _stands(part.query, others, alone=alone))
+        stands = item or (stands and not said)
+        placed = (
+            part if stands else _placed(part, _with_deed(said, before, part.query) if said and part.asked else about)
+        )
         if placed is None or len(placed.query) < MIN_PART:
             return ()
         facets = {question_key(one.query) for one in split(placed.query).parts} if placed.broad else set[str]()

@@ -79,7 +79,7 @@ def resolved(clause: str, about: str | None, before: str) -> str | None:
     if not pronouns:
         return clause
     done = PHRASES.compiled["done"].match(before) and PHRASES.compiled["of_deed"].search(clause)
-    either = PHRASES.compiled["of_which"].match(before) and re.search(r" (?:it|them)$", clause, re.IGNORECASE)
+    either = PHRASES.compiled["of_which"].match(before) and PHRASES.compiled["of_either"].search(clause)
     if about is None or done or either or not all(_stands_for(found, about) for found in pronouns):
         return None
     genitive = f"{about}'" if about.endswith("s") else f"{about}'s"

@@ -94,7 +94,9 @@ _NO_THING = re.compile(r"(?:per|at|over|under|by|within|since|until|during|after
 _NUMBER = re.compile(r"[\d.,%-]+")
 #: "the 2024 and 2025 drills": what both are stands once.
 _PERIOD = re.compile(
-    rf"(?:the )?(?P<period>(?:Q[1-4] ?)?\d{{4}}|Q[1-4]|{PHRASES.any_of('period')})(?: (?P<of>[a-z].*))?", re.IGNORECASE
+    rf"(?:the )?(?P<period>(?:Q[1-4] ?)?\d{{4}}|Q[1-4]|v?\d+(?:\.\d+)?|{PHRASES.any_of('period')})"
+    r"(?: (?P<of>[a-z].*))?",
+    re.IGNORECASE,
 )
 _OWNER = re.compile(r"(?:the )?[\w.-]+['’]s (?=\S)")
 _PERSONAL = re.compile(r"\b(?:my|mine|our|ours|i|we|us)\b")

@@ -121,7 +121,7 @@ def _completed(clause: str, topic: str) -> str | None:
     if PHRASES.compiled["elsewhere"].search(clause):
         return None
     each = PHRASES.compiled["of_each"].match(clause) is not None
-    if each or PHRASES.compiled["of_event"].search(clause):
+    if each or PHRASES.compiled["of_event"].search(clause) or PHRASES.compiled["of_said"].match(clause):
         return f"{topic}{clause}" if each and PHRASES.compiled["separator"].search(topic) else clause
     if PHRASES.compiled["subjectless"].match(clause):
         text = pronoun.sub("", clause)
