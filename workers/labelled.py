@@ -35,7 +35,9 @@ _LOOSE = re.compile(
     r"|(?P<name>[^\W\d_][\w \-/&()（）'’#]{0,39}?)"
     r"(?:[ \t]+(?:--?|[–—→]|->|=>|==?)[ \t]+| ?(?:——|=) ?|  | ?\t ?)(?P<value>\S.*)"
 )
-#: What each of these has.
+#: What every line has that `labelled` or `loosely_labelled` reads.
+_HINT = re.compile(r"[:：|=\t]|\*\*|__|[ \t][\-–—→]|——|  ")
+#: What each has that the latter reads.
 _LOOSELY = re.compile(r"\*\*|__|[ \t][\-–—→]|——|[=\t]|  ")
 _OPEN = re.compile(rf"[:*_`~]{{0,4}}{_NAME}[*_`~]{{0,4}}[ \t]{{0,4}}[:：][*_`~]{{0,3}}[ \t]*")
 _STRUCK = re.compile(r"~~[^~\n]{1,300}~~")
@@ -61,6 +63,11 @@ class Labelled(NamedTuple):
 
     name: str
     value: str
+
+
+def may_be_labelled(line: str) -> bool:
+    """False for a line of which `labelled` and `loosely_labelled` read nothing."""
+    return _HINT.search(line) is not None
 
 
 def labelled(line: str) -> list[Labelled]:

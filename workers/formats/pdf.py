@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from ctypes import c_double
+from collections.abc import Iterable, Iterator
+from ctypes import POINTER, byref, c_double, c_ushort, cast, sizeof
 from dataclasses import replace
 from itertools import pairwise
 from math import ceil, floor
@@ -18,13 +18,15 @@ from workers.formats import ocr
 from workers.formats.parsed import FilePart, FormatError, LineBox, Parsed, assembled, tidy
 
 _MOST_NAMED = 8
-_HYPHEN = re.compile(r"(?<=[a-z])[\u00ad\ufffe-]\n(?=[a-z])")
+# A pattern that begins with what it seeks is found without a look behind every character.
+_HYPHEN = re.compile(r"[\u00ad\ufffe-]\n(?<=[a-z].\n)(?=[a-z])")
 _CJK = "\u3000-\u303f\u3400-\u9fff\uff00-\uffef"
-_CJK_BREAK = re.compile(rf"(?<=[{_CJK}])\n(?=[{_CJK}])")
-_BULLET = re.compile(r"^[ \t]*+[•◦▪‣●∙][ \t]++", re.MULTILINE)
+_CJK_BREAK = re.compile(rf"\n(?<=[{_CJK}]\n)(?=[{_CJK}])")
+_BULLETS = "•◦▪‣●∙"
+_BULLET = re.compile(rf"^[ \t]*+[{_BULLETS}][ \t]++", re.MULTILINE)
 _TORN = re.compile(r"[\w,]\n[a-z(]")
 _CJK_TORN = re.compile(rf"[\u3400-\u9fff，、]\n[{_CJK}]")
-_BREAK = re.compile(r"(?<=[^\n.!?:;。！？：；])\n(?=[a-z(])")
+_BREAK = re.compile(r"\n(?<=[^\n.!?:;。！？：；]\n)(?=[a-z(])")
 _DATE = re.compile(r"D?:?(\d{4})(\d{2})(\d{2})")
 #: A line at the edge of so many pages, and of this share of them, is a running head.
 _RUNNING_PAGES, _RUNNING_SHARE = 4, 0.5
@@ -37,10 +39,10 @@ _JOINED = "\x02"
 _ANCHOR, _WINDOW = 32, 400
 #: Room between two lines beyond which they are two paragraphs: times the middle one of the page, and points.
 _MOST_GAP, _SLACK = 1.4, 3
+#: Line ends, a page without a character, and the end of a text: what the text of a page may have beyond two for each.
+_MORE = 64
 #: A line in more parts than that is measured at its ends and in its middle.
 _MOST_RECTS = 3
-#: Points beyond every page.
-_FAR = 1e9
 Box = tuple[int, int, int, int]
 
 
@@ -86,13 +88,24 @@ def _lines_of(document: pdfium.PdfDocument, number: int) -> list[_Line]:
     try:
         text = page.get_textpage()
         try:
-            return _boxed(text, str(text.get_text_bounded()).replace("\r\n", "\n").strip("\n").split("\n"))
+            return _boxed(text, _within_page(text).replace("\r\n", "\n").strip("\n").split("\n"))
         finally:
             text.close()
     except pdfium.PdfiumError:
         return []
     finally:
         page.close()
+
+
+def _within_page(page: pdfium.PdfTextPage) -> str:
+    """What `get_text_bounded` gives; that has pdfium make the text twice, the first time to know its length."""
+    most = 2 * page.count_chars() + _MORE
+    written = (c_ushort * most)()
+    left, bottom, right, top = page.page.get_bbox()
+    length = raw.FPDFText_GetBoundedText(page.raw, left, top, right, bottom, written, most)
+    if length >= most:
+        return str(page.get_text_bounded())
+    return bytes(memoryview(written)[:length]).decode("utf-16-le", "ignore").rstrip("\0")
 
 
 def _is_blank(document: pdfium.PdfDocument, number: int) -> bool:
@@ -111,28 +124,40 @@ def _boxed(page: pdfium.PdfTextPage, lines: list[str]) -> list[_Line]:
     """Lines with their boxes on the page; none where there is no text."""
     if not any(line.strip() for line in lines):
         return []
-    text, reached, found = str(page.get_text_range()), 0, list[_Line]()
-    edges = [c_double() for _ in range(4)]
+    text, reached, found, rect = str(page.get_text_range()), 0, list[_Line](), _Rect()
     for line in lines:
         same = line.replace(_JOINED, "\ufffe")
         start = text.find(same, reached, reached + _WINDOW + len(line)) if line.strip() else -1
         if start >= 0:
             reached = start + len(line)
-        found.append(_Line(line, _box(page, start, len(line), edges) if start >= 0 else None))
+        found.append(_Line(line, _box(page, start, len(line), rect) if start >= 0 else None))
     return found
 
 
-def _box(page: pdfium.PdfTextPage, start: int, length: int, edges: Sequence[c_double]) -> Box | None:
-    """Around characters of a page, in whole points. `edges` are where pdfium writes: left, top, right, bottom."""
+class _Rect:
+    """Where pdfium writes the edges of a rectangle: left, top, right, bottom."""
+
+    def __init__(self) -> None:
+        self._edges = (c_double * 4)()
+        self._each = [cast(byref(self._edges, place * sizeof(c_double)), POINTER(c_double)) for place in range(4)]
+
+    def read(self, page: pdfium.PdfTextPage, index: int) -> list[float]:
+        """The edges of one of the rectangles that were counted last; none where it is none."""
+        return self._edges[:] if raw.FPDFText_GetRect(page.raw, index, *self._each) else []
+
+
+def _box(page: pdfium.PdfTextPage, start: int, length: int, rect: _Rect) -> Box | None:
+    """Around characters of a page, in whole points."""
     first = raw.FPDFText_GetCharIndexFromTextIndex(page.raw, start)
     count = raw.FPDFText_CountRects(page.raw, first, length) if first >= 0 else 0
-    lowest, highest = (_FAR, _FAR), (-_FAR, -_FAR)
-    for index in range(count) if count <= _MOST_RECTS else (0, count // 2, count - 1):
-        if raw.FPDFText_GetRect(page.raw, index, *edges):
-            left, top, right, bottom = (edge.value for edge in edges)
-            lowest = min(left, lowest[0]), min(bottom, lowest[1])
-            highest = max(right, highest[0]), max(top, highest[1])
-    return (floor(lowest[0]), floor(lowest[1]), ceil(highest[0]), ceil(highest[1])) if lowest[0] < _FAR else None
+    parts = range(count) if count <= _MOST_RECTS else (0, count // 2, count - 1)
+    rects = [edges for index in parts if (edges := rect.read(page, index))]
+    if not rects:
+        return None
+    (left, top, right, bottom), *others = rects
+    for more in others:
+        left, top, right, bottom = min(left, more[0]), max(top, more[1]), max(right, more[2]), min(bottom, more[3])
+    return floor(left), floor(bottom), ceil(right), ceil(top)
 
 
 def _without_running(pages: list[list[_Line]]) -> Iterator[list[_Line]]:
@@ -154,7 +179,9 @@ def _page(lines: list[_Line], number: int) -> FilePart:
     text, reached = tidy(_flowing(_with_gaps(lines))), 0
     boxes: list[LineBox] = []
     for line in lines:
-        words = _BULLET.sub("", line.text.strip())[:_ANCHOR].partition(_JOINED)[0].rstrip("\u00ad\ufffe-").rstrip()
+        words = line.text.strip()
+        words = (_BULLET.sub("", words) if words[:1] in _BULLETS else words)[:_ANCHOR]
+        words = words.partition(_JOINED)[0].rstrip("\u00ad\ufffe-").rstrip()
         place = text.find(words, reached, reached + _WINDOW + len(line.text)) if words else -1
         if place >= 0 and line.box is not None:
             boxes.append((place, *line.box))
@@ -183,7 +210,8 @@ def _edge(line: str) -> str:
 def _flowing(text: str) -> str:
     """Paragraphs whose lines the page broke, joined; a word that a hyphen parted is whole again, bullets are items."""
     text = _CJK_BREAK.sub("", _HYPHEN.sub("", text.replace("\ufffe", "-")))
-    return _BULLET.sub("- ", _BREAK.sub(" ", text))
+    text = _BREAK.sub(" ", text)
+    return _BULLET.sub("- ", text) if any(map(text.__contains__, _BULLETS)) else text
 
 
 def _running_on(parts: Iterable[FilePart]) -> Iterator[FilePart]:

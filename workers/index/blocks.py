@@ -43,7 +43,7 @@ def width(text: str) -> int:
     """Characters of `text`, wide ones counted twice."""
     if text.isascii():
         return len(text)
-    return len(text) + sum(len(run) for run in _WIDE.findall(text))
+    return len(text) + sum(map(len, _WIDE.findall(text)))
 
 
 def cut_anywhere(text: str, limit: int) -> list[str]:

@@ -21,6 +21,7 @@ from workers.labelled import (
     is_known,
     labelled,
     loosely_labelled,
+    may_be_labelled,
     pairs_of_table,
     split_values,
     without_marks,
@@ -150,6 +151,8 @@ def _runs(lines: Sequence[str], *, title: bool, head: bool) -> tuple[list[Labell
     """
     if lines[0].lstrip().startswith("|"):
         return (pairs_of_table(lines) if len(lines) <= _MOST_ROWS else []), [], True
+    if not any(map(may_be_labelled, lines)):
+        return [], [], False
     fits = _is_phrase if head else _is_short
     each = [[pair for pair in labelled(line) if fits(pair.value)] for line in lines]
     each = _with_loose(lines, each)

@@ -47,6 +47,8 @@ def links_of(text: str, path: str) -> list[str]:
     Paths are resolved against `path` and stay below its first folder, the root's name. Code, images, anchors and
     addresses (http, mailto) are no links.
     """
+    if "[" not in text and not path.endswith(_RST):
+        return []
     read = prose_of if path.endswith(_RST) else _paragraphs
     return list(dict.fromkeys(chain.from_iterable(_keys(prose, path) for prose in read(text))))
 

@@ -102,6 +102,7 @@ class Scanner:
     def __init__(self, names: Mapping[str, Target]) -> None:
         self._phrases = list(names)
         self._targets = list(names.values())
+        self._forms = [_form_of(target.name.shown) for target in self._targets]
         self._automaton = AhoCorasick(self._phrases, matchkind=MatchKind.Standard) if names else None
 
     def found(self, text: str, doc_id: str) -> set[str]:
@@ -112,7 +113,7 @@ class Scanner:
         spans = [
             (start, end, number)
             for number, start, end in self._automaton.find_matches_as_indexes(phrase(shown), overlapping=True)
-            if _is_name_at(self._targets[number].name.shown, shown, start, end)
+            if _is_name_at(self._forms[number], shown, start, end)
         ]
         numbers = {number for number in _outermost(spans) if self._targets[number].doc_id != doc_id}
         hinted = any(not self._targets[number].name.full for number in numbers)
@@ -137,21 +138,40 @@ def _is_distinctive(shown: str, min_word: int = MIN_WORD, min_cjk: int = MIN_CJK
     return len(words) == 1 and sum(char.isalpha() for char in shown) >= min_word
 
 
-def _is_name_at(name: str, text: str, start: int, end: int) -> bool:
+class _NameForm(NamedTuple):
+    """What of a name decides where it is one, told once. `capitals`: the places of its own."""
+
+    capitals: tuple[int, ...]
+    cjk: bool
+    distinctive: bool
+    one_word: bool
+    #: "Query optimization" is a common noun and no proper name: it may stand in small letters.
+    common_noun: bool
+
+
+def _form_of(name: str) -> _NameForm:
+    return _NameForm(
+        capitals=tuple(place for place, char in enumerate(name) if char.isupper()),
+        cjk=_CJK.search(name) is not None,
+        distinctive=_is_distinctive(name),
+        one_word=len(_WORD.findall(name)) == 1,
+        common_noun=len(terms(name)) > 1 and not any(char.isupper() for char in name[1:]),
+    )
+
+
+def _is_name_at(name: _NameForm, text: str, start: int, end: int) -> bool:
     """True when the match is used as a name: at word bounds, with its capitals, in no longer name."""
     if not _at_word_bounds(text, start, end):
         return False
-    capitals = all(found.isupper() for wanted, found in zip(name, text[start:end], strict=True) if wanted.isupper())
+    capitals = all(text[start + place].isupper() for place in name.capitals)
     if text[start - 1 : start] + text[end : end + 1] in _QUOTES:
         return capitals
-    if _CJK.search(name) or not _is_distinctive(name):
-        return _is_distinctive(name)
-    if len(_WORD.findall(name)) == 1:
+    if name.cjk or not name.distinctive:
+        return name.distinctive
+    if name.one_word:
         proper = text[start].isupper() and not _at_sentence_start(text, start)
         return capitals and proper and _stands_alone(text, start, end)
-    # "Query optimization" is a common noun and no proper name: it may stand in small letters.
-    common_noun = len(terms(name)) > 1 and not any(char.isupper() for char in name[1:])
-    return common_noun or (capitals and not _name_continues(text, end))
+    return name.common_noun or (capitals and not _name_continues(text, end))
 
 
 def _at_word_bounds(text: str, start: int, end: int) -> bool:
@@ -163,7 +183,7 @@ def _at_word_bounds(text: str, start: int, end: int) -> bool:
 
 
 def _is_letter(char: str) -> bool:
-    return bool(char) and (char.isalnum() or char == "_") and not _CJK.match(char)
+    return (char.isalnum() or char == "_") and (char.isascii() or not _CJK.match(char))
 
 
 def _at_sentence_start(text: str, start: int) -> bool:

@@ -109,8 +109,9 @@ def _arms(k: float, b: float, avg_len: float) -> tuple[edge.Bm25, ...]:
 
 
 def _united(vectors: list[edge.SparseVector]) -> SparseVector:
-    weights: dict[int, float] = {}
-    for vector in vectors:
+    first, *others = vectors
+    weights = dict(zip(first.indices, first.values, strict=True))
+    for vector in others:
         for index, value in zip(vector.indices, vector.values, strict=True):
             if value > weights.get(index, 0.0):
                 weights[index] = value
