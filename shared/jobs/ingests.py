@@ -10,13 +10,15 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from pydantic import SecretStr
 from redis import Redis
 
 from shared.connections.clock import ServerClock
 from shared.errors import ConflictError, IngestUnderWayError, RamifyError
+from shared.files.found import FoundFile
 from shared.jobs import codec
 from shared.jobs.codec import text
 from shared.jobs.fields import Fields, stored
@@ -46,11 +48,26 @@ UNSEALED = (
 
 
 class Seen(Model):
-    """What an item has met: for a prune, the ids of its source's documents, and the paths of those that failed."""
+    """What an item has met: for a prune, the ids of its source's documents, and the paths of those that failed.
+
+    `files` are those of which it had a piece.
+    """
 
     source: str
     ids: tuple[str, ...] = ()
     unreadable: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+
+
+class SeenByAll(NamedTuple):
+    """What all items of a job have met: source -> ids, paths of what failed, and file that came in pieces -> ids.
+
+    Of a file in pieces that could not be read whole, nothing.
+    """
+
+    ids: dict[str, list[str]]
+    unreadable: list[str]
+    pieces: dict[str, list[str]]
 
 
 @dataclass(frozen=True)
@@ -62,6 +79,8 @@ class ItemDone:
     files: int = 0
     read: int = 0
     parts: Sequence[IngestItem] = ()
+    #: Files of which it had a piece.
+    pieces: Sequence[str] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
     #: Kept answers that it has made stale.
     stale: int = 0
@@ -148,7 +167,7 @@ class Ingests:
         self._keep_passed_over(job_id, report)
         counts = [part for pair in done.counts().items() for part in pair]
         failed = [one.model_dump_json(exclude_defaults=True) for one in report.outcomes if _failed(one)]
-        seen = _seen(done) if request.ingest is not None and request.ingest.prune else b""
+        seen = _seen(done) if done.pieces or (request.ingest is not None and request.ingest.prune) else b""
         said = report.outcomes or report.wanted or report.passed_over
         parts = [
             part
@@ -237,14 +256,19 @@ class Ingests:
         verdict = int(self._run("start_finishing", [keys.job, keys.leaves, keys.events], args))
         return None if not verdict else verdict > 1
 
-    def seen(self, job_id: str, sources: Iterable[str]) -> tuple[dict[str, list[str]], list[str]]:
-        """For a prune: source -> ids that were met there, and the paths of what failed."""
+    def seen(self, job_id: str, sources: Iterable[str]) -> SeenByAll:
+        """What the items of a job with these sources have met; of one without a prune, those with pieces of files."""
         keep, unreadable = {source: list[str]() for source in sources}, list[str]()
+        pieces, shown = dict[str, list[str]](), dict[str, str]()
         for _, blob in self._client.hscan_iter(IngestKeys(job_id).seen, count=100):
             seen = codec.unpack(blob, Seen)
             keep.setdefault(seen.source, []).extend(seen.ids)
             unreadable += seen.unreadable
-        return keep, unreadable
+            for file in seen.files:
+                pieces.setdefault(file, []).extend(seen.ids)
+                shown[file] = FoundFile(Path(seen.source), Path(file)).shown
+        failed = set(unreadable)
+        return SeenByAll(keep, unreadable, {file: ids for file, ids in pieces.items() if shown[file] not in failed})
 
     def tell(self, job_id: str, done: ItemDone) -> None:
         """Add to the counts and reports of a job outside of any item: what its finish has removed."""
@@ -328,7 +352,8 @@ def _seen(done: ItemDone) -> bytes:
     outcomes = done.report.outcomes
     ids = tuple(one.doc_id for one in outcomes if one.doc_id)
     unreadable = tuple(one.path for one in outcomes if _failed(one))
-    return codec.pack(Seen(source=done.source, ids=ids, unreadable=unreadable)) if ids or unreadable else b""
+    seen = Seen(source=done.source, ids=ids, unreadable=unreadable, files=tuple(done.pieces))
+    return codec.pack(seen) if ids or unreadable else b""
 
 
 def ingest_counts(fields: Fields, names: Iterable[str]) -> IngestCounts:

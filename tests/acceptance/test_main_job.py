@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -249,6 +250,12 @@ def test_a_second_ingest_changes_nothing_and_prune_removes_what_is_gone(ramify: 
     (other,) = ramify.corpus.remove(ramify.corpus.chosen([f"{tmp_path.name}/other.md"]))
     assert Path(other.path).name == "other.md"
     assert ingest()["added"] == ["other.md"], "what was removed is no known file"
+
+    lines = [json.dumps({"id": n, "text": f"Line {n}.", "padding": "x" * 400_000}) + "\n" for n in range(4)]
+    (tmp_path / "long.jsonl").write_text("".join(lines), encoding="utf-8")
+    assert len(ingest()["added"]) == 4
+    (tmp_path / "long.jsonl").write_text("".join(lines[1:]), encoding="utf-8")
+    assert ingest()["removed"] == ["long.jsonl#0"], "it travels in pieces"
 
 
 def test_a_part_of_a_folder_ingested_alone_keeps_its_path_and_is_pruned_with_the_folder(

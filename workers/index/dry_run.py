@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 
 from shared.models import Cost, DocumentOutcome, DocumentStatus, RawDocument
 from shared.models.ingest import FileHashes
@@ -54,9 +55,14 @@ class DryRun:
         return gone.outcomes(gone.named(self._store, source, namespace, identities)) if self._store.info() else []
 
     def finish(
-        self, prune: Mapping[str, Collection[str]] | None, unreadable: Collection[str], namespace: str
+        self,
+        prune: Mapping[str, Collection[str]] | None,
+        unreadable: Collection[str],
+        namespace: str,
+        pieces: Mapping[str, Collection[str]] = MappingProxyType({}),
     ) -> list[DocumentOutcome]:
-        """What a prune would remove."""
+        """What a prune would remove, and what files in pieces have no more."""
         if self._store.info() is None:
             return []
-        return gone.outcomes(gone.pruned(self._store, namespace, prune or {}, unreadable))
+        lost = gone.pruned(self._store, namespace, prune or {}, unreadable)
+        return gone.outcomes(lost | gone.of_pieces(self._store, namespace, pieces))

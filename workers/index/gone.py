@@ -49,7 +49,17 @@ def of_whole_files(store: ChunkStore, read: Sequence[ReadItems]) -> dict[str, st
     """What is stored of files that came whole and is no more in them; of what failed nothing."""
     whole = [(raw, items) for raw, items in read if raw.whole and all(isinstance(one, Document) for one in items)]
     kept = {one.doc_id for _, items in whole for one in items}
-    files = [file_id(raw) for raw, _ in whole]
+    return _beyond(store, [file_id(raw) for raw, _ in whole], kept)
+
+
+def of_pieces(store: ChunkStore, namespace: str, pieces: Mapping[str, Collection[str]]) -> dict[str, str]:
+    """What is stored of files that came in pieces, all of them, and is in none of these: file -> ids that were."""
+    kept = {doc_id for ids in pieces.values() for doc_id in ids}
+    return _beyond(store, [document_id(file, namespace, store.tenant) for file in pieces], kept)
+
+
+def _beyond(store: ChunkStore, files: Sequence[str], kept: Collection[str]) -> dict[str, str]:
+    """The stored documents of files beyond these."""
     stored = store.parts_of(files)
     alone = store.origins([one for one in files if one not in kept])
     stored |= {doc_id: path for doc_id, (_, path) in alone.items()}

@@ -10,7 +10,7 @@ from celery import Celery
 
 from shared.errors import RamifyError
 from shared.jobs import State, codec
-from shared.jobs.ingests import FIRST, ItemDone
+from shared.jobs.ingests import FIRST, ItemDone, SeenByAll
 from shared.models import Cost, DocumentOutcome, DocumentStatus, JobRequest, Lane
 from shared.models.ingest import HandedOver, IngestItem, IngestReport
 from shared.models.stale import StaleCheck
@@ -20,7 +20,7 @@ from shared.settings.sections import ChunkingSettings
 from shared.tasks.signatures import send_turn
 from shared.tasks.task_run import TaskRun, fail_job
 from workers.index.dry_run import DryRun
-from workers.index.items import first_document, path_of, walk, work
+from workers.index.items import first_document, path_of, pieces_of, walk, work
 from workers.index.pipeline import Indexer, timed, timings
 
 CUT_OFF = "The client has gone before it had handed all documents over, so that nothing was pruned: ingest them again."
@@ -89,7 +89,8 @@ class ItemTasks:
             return
         outcome = DocumentOutcome(path=path_of(content), status=DocumentStatus.FAILED, reason=reason)
         report = IngestReport(item=run.node_id, outcomes=(outcome,))
-        self._record(run, ItemDone(report, content.source, read=1, gave_up=True), Cost())
+        done = ItemDone(report, content.source, read=1, gave_up=True, pieces=pieces_of(content))
+        self._record(run, done, Cost())
 
     def _record(self, run: TaskRun, done: ItemDone, cost: Cost) -> None:
         send_turn(self._app, run.job.id, run.job.rank, run.record_item(done, cost))
@@ -101,15 +102,16 @@ class ItemTasks:
         whole = ingests.start_finishing(job.id, run.claimant, force=run.message.force)
         if whole is None or ingest is None:
             return
-        keep, unreadable = ingests.seen(job.id, ingest.sources) if ingest.prune and whole else (None, [])
+        seen = ingests.seen(job.id, ingest.sources) if whole else SeenByAll({}, [], {})
+        keep = seen.ids if ingest.prune else None
         counts, indexer = ingests.counts(job.id), self._indexer_of(job.request.tenant)
         if ingest.dry_run:
-            removed = DryRun(indexer.store, self._sizes).finish(keep, unreadable, namespace)
+            removed = DryRun(indexer.store, self._sizes).finish(keep, seen.unreadable, namespace, pieces=seen.pieces)
             self._finish_dry_run(run, removed)
             return
         with timings() as seconds, in_lane(Lane.BATCH):
             written = bool(counts.added or counts.changed or counts.removed)
-            removed = indexer.finish(keep, unreadable, namespace, written=written)
+            removed = indexer.finish(keep, seen.unreadable, namespace, written=written, pieces=seen.pieces)
         warnings, cost = indexer.directories.take_report()
         run.annotate(cost, (*warnings, *([] if whole else [CUT_OFF])))
         report = IngestReport(item=run.item, outcomes=tuple(removed))

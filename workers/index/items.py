@@ -68,7 +68,13 @@ def work(item: str, content: IngestItem, indexer: Indexer | DryRun, max_bytes: i
         outcomes += indexed
     read = content.ends + sum(span.ends for span in content.spans)
     empty = tuple(f"{one.path}: empty" for one in content.documents if not one.content)
-    return ItemDone(IngestReport(item=item, outcomes=tuple(outcomes), passed_over=empty), source, read=read), cost
+    report = IngestReport(item=item, outcomes=tuple(outcomes), passed_over=empty)
+    return ItemDone(report, source, read=read, pieces=pieces_of(content)), cost
+
+
+def pieces_of(content: IngestItem) -> tuple[str, ...]:
+    """The files of which it has a piece to be read."""
+    return tuple(dict.fromkeys(span.file for span in content.spans if span.size is not None))
 
 
 def first_document(content: IngestItem, max_bytes: int) -> RawDocument | None:

@@ -9,6 +9,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import islice
 from threading import Lock
+from types import MappingProxyType
 from typing import Any
 
 from shared.errors import InputError, StoreError, TransientError
@@ -225,13 +226,15 @@ class Indexer:
         namespace: str = "default",
         *,
         written: bool = True,
+        pieces: Mapping[str, Collection[str]] = MappingProxyType({}),
     ) -> list[DocumentOutcome]:
         """End an ingest: prune, renew directories and sparse vectors, count links. Returns the removed.
 
         `prune` maps a source to the ids that were seen there, failed ones included; what the store has from that source
         in `namespace` beyond them is removed. `unreadable` are paths of failed outcomes: a document of such a file
         ("path" or "path#id") stays. `written` False: this ingest wrote nothing, so nothing is done where nothing was
-        removed and the last ingest came to its end.
+        removed and the last ingest came to its end. `pieces` maps a file that was read in pieces, all of it, to the ids
+        that were in them; what the store has of it beyond these is removed.
         Raises: StoreError or TransientError of the store.
         """
         info = self._store.info()
@@ -240,7 +243,8 @@ class Indexer:
         built_with = info.built_with
         with self._writing:
             with timed("pruning"):
-                removed = self._drop(gone.pruned(self._store, namespace, prune or {}, unreadable))
+                lost = gone.pruned(self._store, namespace, prune or {}, unreadable)
+                removed = self._drop(lost | gone.of_pieces(self._store, namespace, pieces))
             with timed("directories"):
                 self.directories.renew(namespace, self._encoders.existing)
             if not (written or removed) and info.finished == self._state():

@@ -18,6 +18,8 @@ from shared.jobs.note import Note
 from shared.models import (
     Answer,
     Cost,
+    DocumentOutcome,
+    DocumentStatus,
     Facet,
     Hit,
     JobRequest,
@@ -88,6 +90,19 @@ def walked(store: JobStore, job: Job) -> NextItems:
     """The one item of an ingest without files is done."""
     done = ItemDone(IngestReport(item="0"))
     return store.ingests.record(job.id, "0", done, job.request, Note())
+
+
+@pytest.mark.parametrize("failed", [False, True])
+def test_given_pieces_of_a_file_when_recorded_without_a_prune_then_what_was_in_them_is_known_at_the_end(
+    store: JobStore, failed: bool
+) -> None:
+    job = create(store, ingest=WALK)
+    bring_to(store, job, State.INDEXING)
+    met = [DocumentOutcome(path="a/x.jsonl#1", doc_id="one", status=DocumentStatus.ADDED)]
+    met += [DocumentOutcome(path="a/x.jsonl", status=DocumentStatus.FAILED, reason="line 3: is bad")] * failed
+    done = ItemDone(IngestReport(item="0", outcomes=tuple(met)), "/a", pieces=("/a/x.jsonl",))
+    store.ingests.record(job.id, "0", done, job.request, Note())
+    assert store.ingests.seen(job.id, ["/a"]).pieces == ({} if failed else {"/a/x.jsonl": ["one"]})
 
 
 @pytest.mark.parametrize("origin", list(State))

@@ -13,6 +13,7 @@ from shared.models.ingest import FileHash, FileHashes
 from shared.settings import Settings
 from shared.store import ChunkStore
 from workers.index.documents import document_id
+from workers.index.dry_run import DryRun
 from workers.index.pipeline import Indexer
 
 ROOT = "/notes"
@@ -195,6 +196,18 @@ def test_given_a_piece_or_a_bad_line_when_indexed_then_nothing_of_the_file_goes(
     indexer.index([raw("c.jsonl", jsonl("x"))])
     indexer.index([whole("c.jsonl", jsonl("x") + "{bad\n")])
     assert len(store.documents(ROOT)) == 2
+
+
+def test_given_a_file_in_pieces_when_all_were_read_then_what_none_of_them_has_goes(
+    indexer: Indexer, store: ChunkStore
+) -> None:
+    indexer.index([raw("c.jsonl", jsonl("x", "y", "z")), whole("d.jsonl", jsonl("other"))])
+    again, _ = indexer.index([raw("c.jsonl", jsonl("x", "w"))])
+    pieces = {f"{ROOT}/c.jsonl": [one.doc_id for one in again]}
+    told = DryRun(store, Settings().chunking).finish(None, (), "default", pieces=pieces)
+    removed = indexer.finish(pieces=pieces, written=False)
+    assert [one.path for one in removed] == [one.path for one in told] == ["notes/c.jsonl#2"]
+    assert sorted(store.documents(ROOT).values()) == ["notes/c.jsonl#0", "notes/c.jsonl#1", "notes/d.jsonl#0"]
 
 
 def test_given_lines_with_paths_of_their_own_when_their_file_is_removed_then_they_go(
