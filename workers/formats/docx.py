@@ -1,17 +1,23 @@
-"""Word by python-docx: paragraphs, lists and tables in the order of the body, headings by their styles, notes."""
+"""Word by python-docx: paragraphs, lists and tables in the order of the body, headings by their styles, notes.
+
+What stands in fields of forms, in boxes and in tracked changes is text like any other; what was deleted is none.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from io import BytesIO
+from itertools import islice
 from zipfile import BadZipFile
 
 from docx import Document
 from docx.document import Document as DocxDocument
+from docx.opc.constants import RELATIONSHIP_TYPE
 from docx.opc.exceptions import PackageNotFoundError
-from docx.table import Table, _Cell
+from docx.oxml.parser import parse_xml
 from docx.text.paragraph import Paragraph
+from lxml import etree
 
 from workers.formats.archive import checked_archive
 from workers.formats.parsed import FilePart, FormatError, Parsed, about, heading, joined, table
@@ -19,7 +25,17 @@ from workers.formats.parsed import FilePart, FormatError, Parsed, about, heading
 #: Word writes the names of its own styles in English, whatever language it speaks.
 _LEVEL = re.compile(r"heading ?(\d)", re.IGNORECASE)
 _MAX_ROWS, _MAX_COLUMNS = 20_000, 200
-_NUMBERING = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}numPr"
+_W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_P, _TABLE, _ROW, _CELL, _BOX = f"{_W}p", f"{_W}tbl", f"{_W}tr", f"{_W}tc", f"{_W}txbxContent"
+_FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
+#: What holds blocks, rows, cells or runs as if it were not there: fields of forms, what was inserted or moved here.
+_AROUND = frozenset(f"{_W}{name}" for name in ("sdt", "sdtContent", "customXml", "smartTag", "ins", "moveTo"))
+#: What of a paragraph is none of its text: settings, what was deleted, and boxes, which stand below it.
+_LEFT_OUT = frozenset({_BOX, _FALLBACK, *(f"{_W}{name}" for name in ("pPr", "rPr", "sdtPr", "del", "moveFrom"))})
+_CHARACTERS = {f"{_W}tab": "\t", f"{_W}ptab": "\t", f"{_W}cr": "\n", f"{_W}noBreakHyphen": "-"}
+#: Those of a formula, too.
+_TEXTS = frozenset({f"{_W}t", "{http://schemas.openxmlformats.org/officeDocument/2006/math}t"})
+_NOTES = {"footnote": RELATIONSHIP_TYPE.FOOTNOTES, "endnote": RELATIONSHIP_TYPE.ENDNOTES}
 
 
 def parse(content: bytes, name: str) -> Parsed:
@@ -36,8 +52,7 @@ def parse(content: bytes, name: str) -> Parsed:
 def _blocks(document: DocxDocument) -> Iterator[str]:
     """Blocks; list items that follow each other are one."""
     items: list[str] = []
-    for block in document.iter_inner_content():
-        text = _table(block) if isinstance(block, Table) else _paragraph(block)
+    for text in _texts(document.element.body, document, _notes_of(document)):
         if text.startswith("- "):
             items.append(text)
             continue
@@ -49,8 +64,47 @@ def _blocks(document: DocxDocument) -> Iterator[str]:
         yield "\n".join(items)
 
 
+def _texts(
+    around: etree._Element, document: DocxDocument, notes: Mapping[tuple[str, str], etree._Element]
+) -> Iterator[str]:
+    """The blocks in an element; below each paragraph its boxes and notes."""
+    for block in _within(around, _P, _TABLE):
+        if block.tag == _TABLE:
+            yield _table(block)
+            continue
+        yield _paragraph(Paragraph(block, document._body))  # noqa: SLF001
+        for box in block.iter(_BOX):
+            if next(box.iterancestors(_P)) is block and next(box.iterancestors(_FALLBACK), None) is None:
+                yield from _texts(box, document, notes)
+        for kind in _NOTES:
+            for mark in block.iter(f"{_W}{kind}Reference"):
+                note = notes.get((kind, mark.get(f"{_W}id", "")))
+                yield _lines_of(note) if note is not None else ""
+
+
+def _within(around: etree._Element, *tags: str) -> Iterator[etree._Element]:
+    """The children of these names, also in what is around some of them."""
+    for child in around:
+        if child.tag in tags:
+            yield child
+        elif child.tag in _AROUND:
+            yield from _within(child, *tags)
+
+
+def _notes_of(document: DocxDocument) -> dict[tuple[str, str], etree._Element]:
+    """The notes at the foot of pages and at the end, by kind and number."""
+    parts = [part for part in document.part.rels.values() if not part.is_external]
+    roots = (
+        (kind, parse_xml(part.target_part.blob))
+        for kind, reltype in _NOTES.items()
+        for part in parts
+        if part.reltype == reltype
+    )
+    return {(kind, note.get(f"{_W}id", "")): note for kind, root in roots for note in root}
+
+
 def _paragraph(paragraph: Paragraph) -> str:
-    text = paragraph.text.strip()
+    text = _text_of(paragraph._p).strip()  # noqa: SLF001
     style = (paragraph.style.name or "") if paragraph.style is not None else ""
     if not text:
         return ""
@@ -58,10 +112,26 @@ def _paragraph(paragraph: Paragraph) -> str:
         return heading(1, text)
     if level := _LEVEL.match(style):
         return heading(int(level[1]), text)
-    is_item = style.lower().startswith("list") or next(paragraph._p.iter(_NUMBERING), None) is not None  # noqa: SLF001
+    is_item = style.lower().startswith("list") or next(paragraph._p.iter(f"{_W}numPr"), None) is not None  # noqa: SLF001
     return f"- {' '.join(text.split())}" if is_item else text
 
 
-def _table(block: Table) -> str:
-    rows = block._tbl.tr_lst[:_MAX_ROWS]  # noqa: SLF001 - `rows` repeats a cell for each column that it spans
-    return table([[_Cell(each, block).text for each in row.tc_lst[:_MAX_COLUMNS]] for row in rows])
+def _text_of(element: etree._Element) -> str:
+    """The text of a paragraph or of a part of one."""
+    if element.tag in _TEXTS:
+        return element.text or ""
+    if element.tag == f"{_W}br":
+        return "\n" if element.get(f"{_W}type", "textWrapping") == "textWrapping" else ""
+    if element.tag in _CHARACTERS:
+        return _CHARACTERS[element.tag]
+    return "".join(_text_of(child) for child in element if child.tag not in _LEFT_OUT)
+
+
+def _lines_of(element: etree._Element) -> str:
+    """All paragraphs in a cell or a note, those of tables in it as well."""
+    return "\n".join(filter(None, (_text_of(paragraph).strip() for paragraph in element.iter(_P))))
+
+
+def _table(block: etree._Element) -> str:
+    rows = islice(_within(block, _ROW), _MAX_ROWS)
+    return table([[_lines_of(cell) for cell in islice(_within(row, _CELL), _MAX_COLUMNS)] for row in rows])

@@ -1,0 +1,96 @@
+"""What stands in a Word file or on a slide beside plain paragraphs: forms, boxes, changes, notes, charts, diagrams."""
+
+from __future__ import annotations
+
+from io import BytesIO
+
+from docx import Document
+from docx.opc.constants import RELATIONSHIP_TYPE
+from docx.opc.packuri import PackURI
+from docx.opc.part import Part
+from docx.oxml import parse_xml
+from docx.oxml.ns import nsdecls
+from pptx import Presentation
+from pptx.chart.data import CategoryChartData
+from pptx.enum.chart import XL_CHART_TYPE
+from pptx.opc.package import Part as SlidePart
+from pptx.opc.packuri import PackURI as SlideURI
+from pptx.oxml import parse_xml as parse_slide_xml
+from pptx.util import Inches
+
+from workers.formats import docx, pptx
+
+_W = nsdecls("w")
+_BOX = "http://schemas.microsoft.com/office/word/2010/wordprocessingShape"
+_MC = "http://schemas.openxmlformats.org/markup-compatibility/2006"
+_DIAGRAM = "http://schemas.openxmlformats.org/drawingml/2006/diagram"
+_DRAWING = "http://schemas.openxmlformats.org/drawingml/2006/main"
+_RELATION = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+
+
+def _run(text: str) -> str:
+    return f"<w:r><w:t>{text}</w:t></w:r>"
+
+
+def _blocks() -> list[str]:
+    box = f"<w:txbxContent><w:p>{_run('In a box.')}</w:p></w:txbxContent>"
+    drawn = (
+        f'<mc:AlternateContent xmlns:mc="{_MC}"><mc:Choice Requires="wps"><wps:txbx xmlns:wps="{_BOX}">{box}</wps:txbx>'
+        f"</mc:Choice><mc:Fallback><w:pict>{box}</w:pict></mc:Fallback></mc:AlternateContent>"
+    )
+    cell = f"<w:sdt><w:sdtContent><w:tc><w:p>{_run('8443')}</w:p></w:tc></w:sdtContent></w:sdt>"
+    deleted = f"<w:del><w:r><w:delText>stood</w:delText></w:r></w:del><w:moveFrom>{_run('away')}</w:moveFrom>"
+    year = f"<w:sdt><w:sdtContent>{_run(' to 2027.')}</w:sdtContent></w:sdt>"
+    return [
+        f"<w:sdt {_W}><w:sdtContent><w:p>{_run('In a form.')}</w:p></w:sdtContent></w:sdt>",
+        f"<w:p {_W}>{_run('It ')}<w:ins>{_run('was moved')}</w:ins>{deleted}{year}</w:p>",
+        f"<w:p {_W}>{_run('Beside it')}<w:r>{drawn}</w:r><w:r><w:footnoteReference w:id='2'/></w:r></w:p>",
+        f"<w:tbl {_W}><w:tr><w:tc><w:p>{_run('port')}</w:p></w:tc>{cell}</w:tr></w:tbl>",
+    ]
+
+
+def test_given_forms_changes_boxes_and_notes_when_parsed_then_their_text_stands_once_and_no_deleted_one() -> None:
+    document, saved = Document(), BytesIO()
+    for block in _blocks():
+        document.element.body.insert(len(document.element.body) - 1, parse_xml(block))
+    notes = f"<w:footnotes {_W}><w:footnote w:id='2'><w:p>{_run('See the audit.')}</w:p></w:footnote></w:footnotes>"
+    kind = "application/vnd.openxmlformats-officedocument.wordprocessingml.footnotes+xml"
+    part = Part(PackURI("/word/footnotes.xml"), kind, notes.encode(), document.part.package)
+    document.part.relate_to(part, RELATIONSHIP_TYPE.FOOTNOTES)
+    document.save(saved)
+    assert docx.parse(saved.getvalue(), "a.docx").text.split("\n\n") == [
+        "In a form.", "It was moved to 2027.", "Beside it", "In a box.", "See the audit.",
+        "| port | 8443 |\n| --- | --- |",
+    ]  # fmt: skip
+
+
+def test_given_a_chart_and_a_diagram_when_parsed_then_they_are_a_table_and_items() -> None:
+    slides, saved = Presentation(), BytesIO()
+    slide = slides.slides.add_slide(slides.slide_layouts[6])
+    data = CategoryChartData()
+    data.categories = ["North", "South"]
+    data.add_series("Before", (400, 380.5))
+    data.add_series("After", (90, None))
+    place = (Inches(1), Inches(1), Inches(4), Inches(3))
+    slide.shapes.add_chart(XL_CHART_TYPE.COLUMN_CLUSTERED, *place, data)
+    points = "".join(
+        f'<dgm:pt modelId="{n}"><dgm:t><a:p><a:r><a:t>{text}</a:t></a:r></a:p></dgm:t></dgm:pt>'
+        for n, text in enumerate(("Plan", "Build", ""))
+    )
+    model = (
+        f'<dgm:dataModel xmlns:dgm="{_DIAGRAM}" xmlns:a="{_DRAWING}"><dgm:ptLst>{points}</dgm:ptLst></dgm:dataModel>'
+    )
+    part = SlidePart(SlideURI("/ppt/diagrams/data1.xml"), "application/xml", slide.part.package, model.encode())
+    related = slide.part.relate_to(part, f"{_RELATION}/diagramData")
+    frame = parse_slide_xml(
+        f'<p:graphicFrame xmlns:p="http://schemas.openxmlformats.org/presentationml/2006/main" xmlns:a="{_DRAWING}">'
+        '<p:nvGraphicFramePr><p:cNvPr id="9" name="d"/><p:cNvGraphicFramePr/><p:nvPr/></p:nvGraphicFramePr>'
+        '<p:xfrm><a:off x="0" y="0"/><a:ext cx="9" cy="9"/></p:xfrm>'
+        f'<a:graphic><a:graphicData uri="{_DIAGRAM}"><dgm:relIds xmlns:dgm="{_DIAGRAM}" xmlns:r="{_RELATION}"'
+        f' r:dm="{related}"/></a:graphicData></a:graphic></p:graphicFrame>'
+    )
+    slide.shapes._spTree.append(frame)
+    slides.save(saved)
+    text = pptx.parse(saved.getvalue(), "a.pptx").text
+    assert "|  | Before | After |\n| --- | --- | --- |\n| North | 400 | 90 |\n| South | 380.5 |  |" in text
+    assert "- Plan\n- Build" in text
