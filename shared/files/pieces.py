@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+import re
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -24,6 +25,8 @@ from shared.models.ingest import BOXES, LINES, FileHash, FileHashes, FileSpan
 PIECE_BYTES = 1_000_000
 #: Files whose hashes are sent together; the reply comes while the files of the group before are sent.
 GROUP_FILES = 500
+#: How a message of a box begins, behind an empty line: sender, time of day, year. A sentence may begin with From, too.
+FROM_LINE = re.compile(rb"From (?=[^\n]{0,300}\d:\d\d)(?=[^\n]{0,300}\d{4})\S")
 
 
 class FilePiece(NamedTuple):
@@ -148,7 +151,7 @@ def _messages(handle: BinaryIO, max_bytes: int) -> Iterator[FileUnit]:
     held: list[bytes] = []
     size, lines, blank = 0, 0, True
     while line := handle.readline(PIECE_BYTES):
-        if blank and line.startswith(b"From ") and held:
+        if blank and held and FROM_LINE.match(line):
             yield FileUnit(b"".join(held), lines)
             held, size, lines = [], 0, 0
         if size <= max_bytes:

@@ -9,6 +9,7 @@ import trafilatura
 from lxml import etree
 from lxml import html as lxml_html
 
+from workers.formats.encodings import decoded_as
 from workers.formats.parsed import NO_TEXT, FilePart, FormatError, Parsed, heading, joined, table, tidy
 
 _SKIPPED = frozenset({"script", "style", "noscript", "template", "head", "nav", "svg", "iframe", "object", "form"})
@@ -24,6 +25,11 @@ _STRUCTURE = re.compile(r"^(?:#{1,6} |- |\|)", re.MULTILINE)
 #: A declaration of the document's type with definitions of its own in brackets.
 _SUBSET = re.compile(rb"\A([^\[]{0,2000}?<!DOCTYPE[^\[>]{0,500})\[[^\]]{0,20000}\]\s*>", re.IGNORECASE)
 _MAX_DEPTH = 250
+#: Where a page says its encoding, and within how many bytes.
+_NAMED = re.compile(
+    rb"(?:<\?xml[^>]{0,200}?encoding|<meta[^>]{0,300}?charset)\s*+=\s*+[\"']?([a-z\d_.:-]{2,40}+)", re.IGNORECASE
+)
+_HEAD = 4096
 
 
 def parse(content: bytes, name: str) -> Parsed:
@@ -52,12 +58,12 @@ def read_html(content: bytes | str, place: str = "") -> Parsed:
 
 def tree_of(content: bytes | str) -> lxml_html.HtmlElement:
     """The page as a tree; nothing is loaded. Raises: FormatError for an empty one."""
-    encoding = "utf-8" if isinstance(content, bytes) and _is_utf8(content) else None
     parser = lxml_html.HTMLParser(
-        no_network=True, remove_comments=True, remove_pis=True, huge_tree=False, encoding=encoding
+        no_network=True, remove_comments=True, remove_pis=True, huge_tree=False, encoding="utf-8"
     )
-    if isinstance(content, bytes):  # the parser takes the end of a subset for text
-        content = _SUBSET.sub(rb"\1>", content, count=1)
+    text = _decoded(content) if isinstance(content, bytes) else content
+    # The parser takes the end of a subset for text.
+    content = _SUBSET.sub(rb"\1>", text.encode("utf-8", "replace"), count=1)
     try:
         tree = lxml_html.document_fromstring(content, parser=parser)
     except (etree.ParserError, etree.XMLSyntaxError, ValueError) as error:
@@ -65,13 +71,10 @@ def tree_of(content: bytes | str) -> lxml_html.HtmlElement:
     return tree
 
 
-def _is_utf8(content: bytes) -> bool:
-    """What is UTF-8 by chance is rare; the parser takes a page that names no encoding for Latin 1."""
-    try:
-        content.decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True
+def _decoded(content: bytes) -> str:
+    """The page as text: the parser leaves out all behind a byte that the encoding which it names does not have."""
+    named = _NAMED.search(content[:_HEAD])
+    return decoded_as(content, named[1].decode() if named else "")
 
 
 def title_of(tree: lxml_html.HtmlElement) -> str:

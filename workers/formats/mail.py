@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import email
 import hashlib
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from email import policy
@@ -14,6 +15,7 @@ from pathlib import PurePath
 from typing import cast
 
 from shared.models.ingest import CODE_SUFFIXES, FORMATS, TEXT_SUFFIXES
+from workers.formats.encodings import decoded_as, meant_by
 from workers.formats.html import whole_text
 from workers.formats.parsed import FilePart, FormatError, Parsed, heading, joined, tidy
 from workers.formats.sniffing import format_of
@@ -24,6 +26,8 @@ _MAX_DEPTH, _MAX_ATTACHMENTS = 3, 50
 _MAX_ID = 200
 _TEXTS = TEXT_SUFFIXES | CODE_SUFFIXES
 _MOST_NAMED = 5
+_PLAIN = frozenset({"text/plain", "text/rfc822-headers"})
+_ENCODED_WORD = re.compile(rb"=\?([a-z\d_.:-]{2,40}+)\?(?=[bq]\?)", re.IGNORECASE)
 
 
 def parse(content: bytes, name: str) -> Parsed:
@@ -34,7 +38,7 @@ def parse(content: bytes, name: str) -> Parsed:
 
 def message_of(content: bytes) -> Parsed:
     """One message with its attachments, named by its id. Raises: FormatError for what is none."""
-    message = email.message_from_bytes(content, policy=policy.default)
+    message = email.message_from_bytes(_ENCODED_WORD.sub(_widened, content), policy=policy.default)
     if not message.keys():
         raise FormatError("has no message: a mail begins with lines such as From and Subject")
     notes: list[str] = []
@@ -46,6 +50,11 @@ def message_of(content: bytes) -> Parsed:
         fields={name: value[:300] for name, value in fields.items() if value},
         part=_header(message, "Message-ID").strip("<>")[:_MAX_ID] or hashlib.sha256(content).hexdigest()[:16],
     )
+
+
+def _widened(word: re.Match[bytes]) -> bytes:
+    """The beginning of an encoded word, with the encoding that its name stands for."""
+    return f"=?{meant_by(word[1].decode()) or 'utf-8'}?".encode()
 
 
 def _parts(message: EmailMessage, level: int, place: str, notes: list[str]) -> Iterator[FilePart]:
@@ -83,24 +92,21 @@ def _attached(attachment: Message, name: str, level: int, place: str, notes: lis
             yield from _attached(part, f"{name} {number}", level + 1, place, notes)
         return
     content = attachment.get_payload(decode=True)
+    report = attachment.get_content_maintype() == "message" and attachment.is_multipart()
+    if report:  # of delivery: groups of headers
+        content = b"\n".join(part.as_bytes() for part in cast("list[Message]", attachment.get_payload()))
     if not isinstance(content, bytes) or not content.strip():
         raise FormatError("is empty")
     suffix = PurePath(name).suffix.lower()
+    suffix = "" if " " in suffix else suffix
     if suffix in FORMATS:
         parts = list(_read(content, name, FORMATS[suffix], where, notes))
-    elif b"\0" not in content and (suffix in _TEXTS or attachment.get_content_type() == "text/plain"):
-        parts = [FilePart(_decoded(content, attachment.get_content_charset("utf-8")), where)]
+    elif b"\0" not in content and (report or suffix in _TEXTS or attachment.get_content_type() in _PLAIN):
+        parts = [FilePart(decoded_as(content, attachment.get_content_charset("")), where)]
     else:
         raise FormatError(f"there is no reader for {suffix or 'it'}")
     yield FilePart(heading(level, f"Attachment {name}"), where)
     yield from parts
-
-
-def _decoded(content: bytes, charset: str) -> str:
-    try:
-        return content.decode(charset, "replace")
-    except LookupError:
-        return content.decode("utf-8", "replace")
 
 
 def _read(content: bytes, name: str, declared: str, where: str, notes: list[str]) -> Iterator[FilePart]:
@@ -141,7 +147,8 @@ def _body(message: EmailMessage) -> str:
         part = message.get_body(preferencelist=("plain", "html"))
         if part is None:
             return ""
-        text = str(part.get_content())
+        content = part.get_payload(decode=True)
+        text = decoded_as(content, part.get_content_charset("")) if isinstance(content, bytes) else ""
         return whole_text(text) if part.get_content_type() == "text/html" and text.strip() else tidy(text)
     except (LookupError, ValueError, KeyError, FormatError, AttributeError):
         raw = message.get_payload(decode=True)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from shared.files.pieces import FROM_LINE
 from workers.formats.mail import message_of
 from workers.formats.parsed import FormatError, Parsed
 
-_FROM_LINE = re.compile(rb"(?:\A|(?:\r?\n){2})(From \S+[^\n]*\d{4}[^\n]*\r?\n)")
+_FROM_LINE = re.compile(rb"(?:\A|(?:\r?\n){2})(" + FROM_LINE.pattern + rb"[^\n]*\r?\n)")
 _QUOTED_FROM = re.compile(rb"^>(>*From )", re.MULTILINE)
 
 

@@ -10,6 +10,11 @@ from workers.formats.parsed import FormatError
 
 _HEAD = 1024
 _OLD_OFFICE, _RTF = b"\xd0\xcf\x11\xe0", b"{\\rtf"
+#: Streams of an old Office's container that say what it holds.
+_STREAMS = {
+    "EncryptedPackage": "is encrypted: save a copy without a password",
+    "__substg1.0_": "is a message of Outlook: save it as .eml",
+}
 _HTML = re.compile(rb"\s*+(?:<\?xml[^>]*+>\s*+)?+<(?:!doctype\s++html|html)[\s>]", re.IGNORECASE)
 #: Folder of a zip archive -> the format that has it.
 _PARTS = {"word/": "docx", "ppt/": "pptx", "xl/": "xlsx"}
@@ -33,6 +38,8 @@ def format_of(content: bytes, declared: str) -> str:
     if head.startswith(_RTF):
         raise FormatError(f"is RTF: {_CONVERT} docx")
     if content.startswith(_OLD_OFFICE):
+        if fault := next((fault for stream, fault in _STREAMS.items() if stream.encode("utf-16-le") in content), ""):
+            raise FormatError(fault)
         raise FormatError(f"is a file of an old Office, or encrypted: save it without a password, or {_CONVERT} docx")
     return "html" if declared not in _TEXTS and _HTML.match(head) else declared
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import atexit
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
 from functools import cache
 from pathlib import PurePath
 
+from shared.language import derived, languages
 from shared.language.subjects import thread_of
+from shared.language.text import value_key
 from shared.models import DocumentOutcome, RawDocument
 from shared.models.ingest import BOXES, FORMATS
 from shared.plugins import suffixes_of_readers
@@ -21,7 +24,8 @@ from workers.index.readers.base import UnreadableError, failed
 
 #: A page without text up to this size is a part of one, such as a template: it has nothing to find.
 _SMALL_PAGE = 4_000
-
+#: What Office calls a PDF that it prints: the file's name behind its own.
+_PRINTED = re.compile(r"Microsoft (?:Word|Excel|PowerPoint) - (.{1,250}?)(?:\.[a-z]{3,4})?", re.IGNORECASE)
 
 #: Name of a format, bytes of a file and its name -> its documents. Raises: FormatError.
 Parse = Callable[[str, bytes, str], Sequence[Parsed]]
@@ -62,7 +66,7 @@ def _document(raw: RawDocument, parsed: Parsed, part: str) -> Document:
         raw,
         f"{raw.identity}{part}" if part else "",
         path=f"{raw.path}{part}",
-        title=" ".join(parsed.title.split())[:300] or PurePath(raw.path).stem,
+        title=_title(parsed.title) or PurePath(raw.path).stem,
         text=parsed.text,
         markup=Markup.TEXT if parsed.plain else Markup.MARKDOWN,
         date=day or head.date,
@@ -72,6 +76,20 @@ def _document(raw: RawDocument, parsed: Parsed, part: str) -> Document:
         boxes=parsed.boxes,
         notes=notes,
     )
+
+
+def _title(given: str) -> str:
+    """What a file calls itself; "" for what programs call all theirs."""
+    title = " ".join(given.split())[:300]
+    if printed := _PRINTED.fullmatch(title):
+        title = printed[1]
+    return "" if value_key(title) in _untitled() else title
+
+
+@derived
+def _untitled() -> frozenset[str]:
+    """The titles of files that nobody gave one."""
+    return frozenset(value_key(name) for one in languages() for name in one.lists.phrases.get("untitled", ()))
 
 
 def _fields(parsed: Parsed) -> Mapping[str, str]:
