@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from markdown_it import MarkdownIt
 from markdown_it.ruler import Ruler
+from mdurl import _decode, _encode
 
 from workers import inert
 from workers.index.blocks import BlockType, blocks_of
@@ -31,3 +32,14 @@ def test_no_text_makes_rules() -> None:
     assert inert.inert("a <b>bold</b> | [x](y)") == inert.inert("a <b>bold</b> | [x](y)")
     with pytest.raises(AssertionError, match="while a text is read"):
         compiled(MarkdownIt("commonmark"))
+
+
+def test_no_link_makes_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    encoded, decoded = dict[str, object](), dict[str, object]()
+    monkeypatch.setattr(_encode, "encode_cache", encoded)
+    monkeypatch.setattr(_decode, "decode_cache", decoded)
+    parser = compiled(MarkdownIt("commonmark"))
+    made = [*encoded], [*decoded]
+    assert "%C3%A4" in parser.render("[text](http://a/ä) <http://a/%C3%A4>")
+    assert ([*encoded], [*decoded]) == made
+    assert all(made)
