@@ -8,6 +8,7 @@ Installed, as is `shared.tasks.thread_pool`, under the names that kombu and Cele
 
 from __future__ import annotations
 
+import json
 import logging
 from functools import cached_property, partial
 from queue import Empty
@@ -121,6 +122,16 @@ class _PatchedChannel:
             super()._put(queue, message, **kwargs)  # type: ignore[misc]
         else:
             messages.append(dumps(message))
+
+    def send(self: Any, message: dict[str, Any]) -> None:
+        """Put a whole message of a task into its queue. Raises: RedisError."""
+        address = message["properties"]
+        key = self._q_for_pri(address["delivery_info"]["routing_key"], address["priority"])
+        messages = gathered((self, key), partial(self._push, key))
+        if messages is None:
+            self._push(key, [json.dumps(message)])
+        else:
+            messages.append(json.dumps(message))
 
     def _reply(self: Any, key: str, message: Any) -> None:
         """Answer remote control. Kombu lets the asker's process alone expire the list, which may have gone by now."""

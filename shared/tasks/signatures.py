@@ -139,8 +139,7 @@ def send_chord(app: Celery, work: Signature) -> None:
     untyped: Any = work
     with reached(settings_of(app)), app.producer_or_acquire(), sent_together():
         for member in untyped.tasks:
-            steps: list[Any] = list(member.tasks) if isinstance(member, chain) else [member]
-            first, *rest = steps
+            first, *rest = getattr(member, "tasks", [member])  # the chains of a chord are no instances of `chain`
             (rest or [first])[-1].set(chord=untyped.body)
             first.apply_async(chain=rest[::-1])
 

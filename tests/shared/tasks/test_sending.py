@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -9,14 +11,15 @@ from threading import Barrier
 
 import pytest
 import redis
-from kombu import pools
+from kombu import Producer, pools
 
-from shared.contract import TaskName
+from shared.contract import Queue, TaskMessage, TaskName, queue_keys
 from shared.models import Facet, Node
 from shared.settings import Settings
 from shared.tasks.app import App, make_app
+from shared.tasks.redis_transport import Channel
 from shared.tasks.result_backend import LAST
-from shared.tasks.signatures import job_chord, send_chord
+from shared.tasks.signatures import job_chord, merge_signature, send_chord, task_signature
 from tests.support.waiting import until
 from tests.support.worker_in_process import worker_in_process
 
@@ -64,6 +67,35 @@ def test_given_a_pool_that_is_used_up_when_a_thread_sends_then_it_does_not_wait_
     app.conf.broker_pool_acquire_timeout = 0.2
     with ThreadPoolExecutor(1) as other, app.producer_or_acquire(), pytest.raises(Exception, match="Timed out"):
         other.submit(send_chord, app, job_chord(app, JOB, 0, NODES)).result(timeout=30)
+
+
+def test_a_message_of_a_job_is_what_celery_itself_would_send(
+    app: App, client: redis.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app.task(name=TaskName.RERANK_LEAF.value, shared=False)(dict)
+    follows = merge_signature(app, JOB, 5)
+    work = task_signature(app, TaskName.RERANK_LEAF, TaskMessage(job_id=JOB, node_id="0.1"), 5).set(chord=follows)
+    with monkeypatch.context() as without:
+        without.setattr(Producer, "publish", None)
+        work.apply_async(chain=[follows], task_id="1", root_id="2", parent_id="3")
+    monkeypatch.setattr(App, "_sent", lambda *_, **__: None)
+    work.apply_async(chain=[follows], task_id="1", root_id="2", parent_id="3")
+    theirs, ours = (json.loads(raw) for raw in client.lrange(queue_keys(Queue.RERANK)[4], 0, -1))
+    assert json.loads(base64.b64decode(ours.pop("body"))) == json.loads(base64.b64decode(theirs.pop("body")))
+    for message in (ours, theirs):
+        del message["properties"]["delivery_tag"], message["properties"]["reply_to"]
+    assert ours == theirs
+
+
+def test_given_a_lost_connection_when_a_message_is_sent_then_celery_tries_again(
+    app: App, client: redis.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lost(*_: object) -> None:
+        raise redis.ConnectionError
+
+    monkeypatch.setattr(Channel, "send", lost)
+    send_chord(app, job_chord(app, JOB, 0, NODES))
+    assert client.llen("search") == len(NODES)
 
 
 def test_a_chord_that_was_sent_leaves_no_subscription_and_no_counter(app: App, client: redis.Redis) -> None:
