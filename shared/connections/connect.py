@@ -10,6 +10,7 @@ from weakref import WeakSet
 
 import redis
 from redis import sentinel
+from redis._parsers import Encoder
 from redis.backoff import ExponentialWithJitterBackoff
 from redis.exceptions import RedisError
 from redis.retry import Retry
@@ -44,6 +45,27 @@ def drop_idle() -> None:
         pool.disconnect(inuse_connections=False)
 
 
+class WholeCommands:
+    """Writes each command in one piece. redis-py 8 writes long ones in pieces of 6 KB, each a call of the system.
+
+    Named by the option `command_packer` of its connections.
+    """
+
+    def __init__(self) -> None:
+        untyped: Any = Encoder
+        self._encode = untyped("utf-8", "strict", decode_responses=False).encode
+
+    def pack(self, *args: Any) -> list[bytes]:
+        """A command as Redis reads it; its name may be two words. Raises: DataError for what has no text."""
+        name, *rest = args
+        words = (name.encode() if isinstance(name, str) else name).split()
+        values = [*words, *(one if isinstance(one, bytes) else self._encode(one) for one in rest)]
+        pieces = [b"*%d\r\n" % len(values)]
+        for value in values:
+            pieces += b"$%d\r\n" % len(value), value, b"\r\n"
+        return [b"".join(pieces)]
+
+
 def connect(settings: Settings, *, retries: int = 2, timeout_s: float | None = None) -> redis.Redis:
     """A client with timeouts on everything; a lost connection is tried again `retries` times. Connects at first use.
 
@@ -63,6 +85,7 @@ def connect(settings: Settings, *, retries: int = 2, timeout_s: float | None = N
         # It sends a PING first, which a Redis that loads or cannot write refuses where it would answer INFO.
         "health_check_interval": health_check_s(settings.redis) if retries else 0,
         "retry": Retry(ExponentialWithJitterBackoff(cap=1, base=0.05), retries, LOST),
+        "command_packer": WholeCommands(),
     }
     try:
         found = (

@@ -23,7 +23,7 @@ from redis.client import PubSub
 from redis.exceptions import ConnectionError, ResponseError  # noqa: A004 - kombu expects this class
 from redis.retry import Retry
 
-from shared.connections.connect import remember
+from shared.connections.connect import WholeCommands, remember
 from shared.connections.key_types import declare
 from shared.connections.mending import MendingClient, mended, wrong_type
 from shared.connections.quarantine import Quarantine
@@ -240,7 +240,7 @@ class _PatchedChannel:
             raise ConnectionError("the connection to the broker was closed")
         params: dict[str, Any] = super()._connparams(asynchronous)  # type: ignore[misc]
         if not asynchronous:
-            params["retry"] = Retry(NoBackoff(), _RETRIES)
+            params |= {"retry": Retry(NoBackoff(), _RETRIES), "command_packer": WholeCommands()}
         return params
 
     def _get_pool(self: Any, asynchronous: bool = False) -> Any:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 from kombu.exceptions import OperationalError
-from redis import exceptions
+from redis import Connection, exceptions
 from redis.sentinel import MasterNotFoundError
 
-from shared.connections.connect import reachable
+from shared.connections.connect import WholeCommands, reachable
 from shared.errors import NotRunningError, RamifyError
 from shared.settings import Settings
 
@@ -98,3 +98,24 @@ def test_an_error_that_is_not_of_redis_passes(error: Exception) -> None:
     with pytest.raises(type(error)) as caught, reachable(Settings(redis={"url": URL})):
         raise error
     assert caught.value is error
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("PING",),
+        ("SCRIPT LOAD", "return 1"),
+        (b"CONFIG GET", "save"),
+        ("HSET", "key", "数", 1, 2.5, b"\x00\r\n", ""),
+        ("EVALSHA", "0" * 40, 1, "key", *[b"x" * 3000] * 20),
+    ],
+)
+def test_a_command_is_what_redis_py_writes_in_one_piece(command: tuple[str | bytes | float, ...]) -> None:
+    (written,) = WholeCommands().pack(*command)
+    assert written == b"".join(Connection().pack_command(*command))
+
+
+def test_what_has_no_text_is_refused() -> None:
+    for value in (True, None):
+        with pytest.raises(exceptions.DataError):
+            WholeCommands().pack("SET", "key", value)
