@@ -56,6 +56,7 @@ class KeptHit(Model):
 
 
 _FOUND = TypeAdapter(list[KeptHit])
+_NO_FIELDS = {kind: [name for name in KeptHit.model_fields if name not in kind.model_fields] for kind in _DEFAULTS}
 
 
 class _Packed(NamedTuple):
@@ -220,15 +221,17 @@ def _hits(found: list[Any], kind: type[Hit], chunks: Chunks) -> tuple[Hit, ...]:
     if not all(isinstance(one, Mapping) and _REF in one for one in found):
         return tuple(kind.model_validate(one, extra="ignore") for one in found)
     read = _FOUND.validate_python(found, extra="ignore")
-    known, own = chunks(dict.fromkeys(one.ref for one in read)), set(kind.model_fields)
-    return tuple(_made(kind, own, known, one) for one in read)
+    known = chunks(dict.fromkeys(one.ref for one in read))
+    return tuple(_made(kind, known, one) for one in read)
 
 
-def _made(kind: type[Hit], names: set[str], known: Mapping[str, dict[str, Any]], found: KeptHit) -> Hit:
+def _made(kind: type[Hit], known: Mapping[str, dict[str, Any]], found: KeptHit) -> Hit:
     if found.ref not in known:
         raise LostChunkError(f"the chunk {found.ref} is lost")
-    said = {name: value for name, value in vars(found).items() if name in names}
-    return kind.of_valid({**_DEFAULTS[kind], **known[found.ref], **said})
+    fields = {**_DEFAULTS[kind], **known[found.ref], **vars(found)}
+    for name in _NO_FIELDS[kind]:
+        del fields[name]
+    return kind.of_valid(fields)
 
 
 def _as_object(data: bytes, kind: type[BaseModel]) -> dict[str, Any]:
