@@ -20,6 +20,8 @@ from tests.benchmarks.speed.rigs import RamifyRig, stack
 IN_FLIGHT = 50
 _PEERS = ("llamaindex", "haystack", "langchain")
 _ALONE = 8
+#: The five searches that the server plans, and the question's own.
+_LEAVES = 6
 _ROOT = Path(__file__).parents[3]
 
 
@@ -65,7 +67,8 @@ class RamifyPeer:
             begun = time.perf_counter()
             for question in questions:
                 client = self._rig.client
-                assert client.wait(client.submit(question)).state == "done"
+                ended = client.wait(client.submit(question))
+                assert (ended.state, ended.leaves_total) == ("done", _LEAVES), ended
             return _figures(len(questions), time.perf_counter() - begun, 0.0)
         run = self._rig.run([JobRequest(question=question) for question in questions], planned=False)
         return _figures(len(questions), run.wall_s, run.cpu.total())
@@ -121,5 +124,6 @@ def _row(peers: dict[str, Any], latency_s: float, jobs: int, rounds: int) -> dic
 
 
 def asked(count: int, seed: object) -> list[str]:
-    rng = random.Random(f"{seed}")  # the same questions for all
-    return [f"What about {' '.join(rng.choice(words()) for _ in range(6))}?" for _ in range(count)]
+    """Questions that Ramify asks the LLM to plan; the same for all."""
+    rng = random.Random(f"{seed}")
+    return [f"Why did we change {' '.join(rng.choice(words()) for _ in range(6))}?" for _ in range(count)]
