@@ -168,6 +168,8 @@ class Host:
 
     def plug(self) -> None:
         """Whatever was done to it, it is as in the beginning."""
+        for outer in self._started:  # nsenter stops with what it has started
+            outer.send_signal(signal.SIGCONT)
         for process in self.processes():
             process.resume()
         _ip("-n", self._switch, "link", "set", self._port, "master", "br0", "up")

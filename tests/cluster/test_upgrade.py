@@ -39,6 +39,8 @@ ROUNDS = int(os.environ.get("RAMIFY_TEST_ROUNDS", "1"))
 THIS, NEXT = ("1,2", "1"), ("1,2", "2")
 #: One that was not prepared for the next version.
 NOT_PREPARED = ("1", "1")
+#: Jobs that come fast while pools are replaced.
+_MANY = 150 * ROUNDS
 #: Who reads comes before who writes; the pool that plans writes most.
 ORDER = ("merge", "rerank", "search", "plan", "ops")
 
@@ -66,7 +68,7 @@ class Pools:
 
     def ready(self) -> None:
         wanted = set(self.running)
-        until(lambda: answering_pools(self.settings, len(wanted)) >= wanted, 120, "every worker answers")
+        until(lambda: answering_pools(self.settings, len(wanted)) >= wanted, 240, "every worker answers")
 
     def end(self, name: str) -> None:
         """As an orchestrator ends a container: it finishes what it is at."""
@@ -91,8 +93,19 @@ def pools(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pools]:
         yield found
 
 
+@pytest.fixture(scope="module")
+def own(pools: Pools) -> Pools:
+    """All pools of this release, and no other."""
+    for name in [*pools.running]:
+        pools.end(name)
+    for name in ORDER:
+        pools.start(name, THIS)
+    pools.ready()
+    return pools
+
+
 class Load:
-    """Submits a job every `every_s` seconds until it is stopped."""
+    """Submits a job every `every_s` seconds until it is stopped; behind `_MANY` every second, where that takes long."""
 
     def __init__(self, client: Ramify, every_s: float) -> None:
         self.ids, self._client, self._every_s = list[str](), client, every_s
@@ -107,7 +120,7 @@ class Load:
         self._thread.join(30)
 
     def _run(self) -> None:
-        while not self._stop.wait(self._every_s):
+        while not self._stop.wait(self._every_s if len(self.ids) < _MANY else 1.0):
             number = len(self.ids)
             question = f"What is stream {number}, and what is a transactional outbox of {time.time()}?"
             self.ids.append(self._client.submit(question, deadline_s=300))
@@ -143,7 +156,7 @@ def test_pools_are_replaced_under_load_and_no_job_fails(pools: Pools) -> None:
                 pools.end(name)
                 pools.start(name, new)
                 pools.ready()
-            until(lambda: len(load.ids) >= 150 * ROUNDS, 300, "all have been submitted")
+            until(lambda: len(load.ids) >= _MANY, 300, "all have been submitted")
         assert ended(client, load.ids) == {"done": len(load.ids)}
         assert refused(client) == 0
         assert not client.redis.exists("ramify:quarantine")
@@ -164,14 +177,9 @@ def test_workers_that_cannot_read_a_version_give_it_to_those_that_can(pools: Poo
 
 @pytest.mark.parametrize("stage", ["queued", "planned", "searched", "reranked", "merged"])
 @pytest.mark.parametrize("recorded", RELEASES, ids=lambda path: path.name)
-def test_a_job_that_a_release_has_left_with_its_messages_is_answered(pools: Pools, recorded: Path, stage: str) -> None:
+def test_a_job_that_a_release_has_left_with_its_messages_is_answered(own: Pools, recorded: Path, stage: str) -> None:
     """given keys and queues as that release left them / when pools of this one run / then the job is done."""
-    for name in [*pools.running]:  # they remember what stands in the job: all stages are of the same one
-        pools.end(name)
-    for name in ORDER:
-        pools.start(name, THIS)
-    pools.ready()
-    with Ramify(pools.settings) as client:
+    with Ramify(own.settings) as client:
         if not client.corpus.overview().documents:
             for _ in client.ingest([NOTES]):
                 pass
