@@ -9,6 +9,7 @@ import asyncio
 import http.client
 import json
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from orchestrator.local.child_process import launcher
 from tests.fakes.answers import chat_body, decomposition, embeddings_body, rerank_body
 
 _ASKED = re.compile(r"<user_query>\n(.*?)\n</user_query>", re.DOTALL)
@@ -47,8 +49,8 @@ class Server:
 
 @contextmanager
 def model_server() -> Iterator[Server]:
-    """A process of this module."""
-    command = [sys.executable, "-m", "tests.benchmarks.speed.model_server"]
+    """A process of this module, which ends with this one."""
+    command = [*launcher(signal.SIGTERM), sys.executable, "-m", "tests.benchmarks.speed.model_server"]
     process = subprocess.Popen(command, cwd=_ROOT, text=True, stdout=subprocess.PIPE)
     assert process.stdout is not None
     try:
