@@ -16,9 +16,11 @@ from shared.grounding.numbers import moved_numbers, numbers, older_value, other_
 from shared.grounding.numerals import number_joints
 from shared.grounding.opposites import either, opposed_table
 from shared.grounding.order import opposite_beside, reversed_order
-from shared.grounding.relations import changed_sides, same_sides
+from shared.grounding.rates import other_rate
+from shared.grounding.relations import changed_sides, dated_order, same_sides
 from shared.grounding.roles import roles, weighs
 from shared.grounding.segments import other_part
+from shared.grounding.splices import other_agent, other_half
 from shared.grounding.subjects import other_speaker
 from shared.grounding.texts import CLAUSE_MARKS, Token, TokenKind, TokenText, cjk_pairs, light_words, stem_of
 from shared.language import claim_pattern
@@ -151,11 +153,19 @@ def coverage(found: Alignment) -> str | None:
     units = content_units([token for token in found.claim.tokens if not _is_unit(token, found.claim)])
     if not units:
         return None
-    known = sum(unit.startswith("#") or unit in found.passage.stems for unit in units)
+    whole = {unit for unit in units if unit.startswith("#") or unit in found.passage.stems}
+    known = sum(unit in whole or _joins(unit, whole, found) for unit in units)
     share = known / len(units)
     if share < (LEAST_COVERAGE if len(units) > _FEW_WORDS else _LEAST_OF_FEW):
         return f"only {known} of its {len(units)} words of weight are in the passage"
     return None
+
+
+def _joins(unit: str, whole: set[str], found: Alignment) -> bool:
+    """Whether two CJK characters are the end and the beginning of two words of which the passage has both."""
+    if unit.isascii() or len(unit) != _CONTEXT or any(char not in found.passage.low for char in unit):
+        return False
+    return any(one != unit and (one[-1] == unit[0] or one[0] == unit[-1]) for one in whole)
 
 
 #: The order in which they are asked; the first that objects gives a verdict its kind.
@@ -166,6 +176,7 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("number", other_part),
     ("number", older_value),
     ("number", other_measure),
+    ("number", other_rate),
     ("withdrawn", withdrawn),
     ("negation", negation),
     ("negation", denied_word),
@@ -174,6 +185,9 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("roles", roles),
     ("roles", reversed_order),
     ("roles", changed_sides),
+    ("roles", dated_order),
+    ("roles", other_half),
+    ("roles", other_agent),
     ("roles", other_speaker),
     ("hedged", hedged),
     ("quantity", quantified),

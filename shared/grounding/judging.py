@@ -10,6 +10,7 @@ from pydantic import Field
 
 from shared.grounding.alignment import NEAR, Alignment, align
 from shared.grounding.checks import CHECKS, CONTRADICTING, content_units
+from shared.grounding.rows import Row, told_by_rows
 from shared.grounding.tokens import tokens_of
 from shared.models.base import Model
 
@@ -30,6 +31,8 @@ _MARK = r"\[\d{1,3}(?:[,;] ?\d{1,3})*\]"
 _SOURCES = re.compile(
     rf"(?<=[^\s\[(])[ \t](?:{_MARK})++|(?:{_MARK})++(?=[.,;:!?。，；：！？\s]*$|[.,;:!?。，；：！？]\s)"
 )
+
+_NO_ROWS = Row("")
 
 
 class Verdict(StrEnum):
@@ -72,8 +75,10 @@ def judge(claim: str, passages: Sequence[str]) -> ClaimVerdict:
         return ClaimVerdict(verdict=Verdict.SUPPORTED, kind="no claim", reason="it states nothing")
     refused = ClaimVerdict(verdict=Verdict.UNSUPPORTED, kind="coverage", reason="there is no passage")
     for number, part in ((number, part) for number, text in enumerate(passages) for part in _parts(text)):
-        found = align(said, tokens_of(part))
-        verdict = _verdict(found, number)
+        rows = told_by_rows(said, part)
+        passage = tokens_of(rows.text)
+        found = align(said.told_as(passage), passage)
+        verdict = _verdict(found, number, rows)
         if verdict.verdict is Verdict.SUPPORTED and (other := _part_refused(found, number)):
             verdict = other
         if verdict.verdict is Verdict.SUPPORTED:
@@ -105,8 +110,13 @@ def _parts(text: str) -> Iterator[str]:
         yield text[start : start + PART_CHARS]
 
 
-def _verdict(found: Alignment, passage: int) -> ClaimVerdict:
+def _verdict(found: Alignment, passage: int, rows: Row = _NO_ROWS) -> ClaimVerdict:
     share = round(found.share, 3)
+    if rows.worked_out:
+        return ClaimVerdict(verdict=Verdict.SUPPORTED, kind="words", passage=passage, share=share)
+    if rows.objection:
+        kind = "number"
+        return ClaimVerdict(verdict=Verdict.UNSUPPORTED, kind=kind, reason=rows.objection, passage=passage, share=share)
     for kind, check in CHECKS:
         if reason := check(found):
             return ClaimVerdict(verdict=Verdict.UNSUPPORTED, kind=kind, reason=reason, passage=passage, share=share)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from shared.grounding.alignment import NEAR, Alignment
 from shared.grounding.nearness import Fact, changed_places, surroundings
+from shared.grounding.numerals import number_joints
 from shared.grounding.opposites import opposed_table
 from shared.grounding.subjects import other_voice
 from shared.grounding.texts import Token, TokenKind, TokenText, month_of, stem_of
@@ -59,7 +60,8 @@ def _moved(found: Alignment) -> str | None:
         if not own or not _is_proper(found.claim, run):
             continue
         facts.append(Fact(run[-1], tuple(own), surroundings(found.claim, run[-1], found.passage, names=False)))
-        others.append([one[-1] for one in theirs if keys.isdisjoint(found.passage.tokens[place].key for place in one)])
+        rivals = [one for one in theirs if not _is_with(passage, one, own)]
+        others.append([one[-1] for one in rivals if keys.isdisjoint(passage.tokens[place].key for place in one)])
     if (moved := changed_places(facts, others, found, factor=_FACTOR)) is None:
         return None
     said, other = found.claim.tokens[moved[0].place], found.passage.tokens[moved[1]]
@@ -67,6 +69,13 @@ def _moved(found: Alignment) -> str | None:
         return None
     words = found.claim.text[said.start : said.end], found.passage.text[other.start : other.end]
     return f"“{words[0]}” stands where the passage has “{words[1]}”"
+
+
+def _is_with(text: TokenText, run: Sequence[int], own: Sequence[int]) -> bool:
+    """Whether a name stands beside another one with nothing but "and" between them: the Klement brothers are both."""
+    behind = run[-1] + 1
+    joined = behind < len(text.tokens) and text.tokens[behind].key in number_joints()
+    return joined and any(behind < place <= behind + _TWO for place in own)
 
 
 def _other_voice(found: Alignment) -> bool:

@@ -12,9 +12,9 @@ from typing import NamedTuple
 from shared.grounding.alignment import NEAR, Alignment
 from shared.grounding.nearness import Fact, changed_places, dimension_of, is_year, like_numbers, surroundings
 from shared.grounding.numerals import Measure, wholes
-from shared.grounding.segments import belongs, date_marks, is_article, is_naming, is_part_of
+from shared.grounding.segments import belongs, date_marks, is_article, is_naming, is_part_of, stands_whole
 from shared.grounding.texts import Token, TokenKind, TokenText, month_of
-from shared.language import alternatives, claim_pattern, derived
+from shared.language import claim_pattern, derived
 
 #: So much further a number may be from the one that the claim rounds.
 _ROUND, _BOUND = Decimal("0.05"), Decimal("0.15")
@@ -24,6 +24,8 @@ _DAYS, _MONTHS, _YEARS = range(1, 32), range(1, 13), range(1000, 2101)
 _BEFORE = 24
 #: Tokens of a place where one number has replaced another.
 _FEW = 2
+#: What a number may be of a change, by the words of claims.toml that stand before it.
+_ROLES = {"by": "how much it changes", "to": "what it changes to", "started": "what it changes from"}
 #: So much more like the claim's the surroundings of another number have to be.
 _FACTOR = 1.35
 
@@ -40,7 +42,7 @@ def numbers(found: Alignment) -> str | None:
     """Each number of the claim stands in the passage, with its unit and its date."""
     for place, token in enumerate(found.claim.tokens):
         value = token.value
-        written = found.claim.text[token.start : token.end]
+        written = found.claim.word(place)
         if value is None and token.kind is TokenKind.NUMBER and token.key not in found.passage.known:
             return f"{written} is not in the passage"
         if value is None or is_article(found.claim, place):
@@ -69,6 +71,13 @@ def _standing(found: Alignment, place: int, value: Decimal) -> list[int]:
     return standing
 
 
+def has_number(claim: TokenText, place: int, text: TokenText) -> bool:
+    """Whether a text has one of the claim's numbers, in its unit or another one of its dimension."""
+    value, unit = claim.tokens[place].value, claim.counted.get(place)
+    numbers = ((token.value, text.counted.get(n)) for n, token in enumerate(text.tokens))
+    return value is not None and any(_equals(value, unit, other, there) for other, there in numbers)
+
+
 def _equals(value: Decimal, unit: Measure | None, other: Decimal | None, there: Measure | None) -> bool:
     if other is None or unit is None or there is None or unit == there:
         return other == value
@@ -82,12 +91,12 @@ def _rounds(found: Alignment, place: int, value: Decimal) -> bool:
     token, unit = found.claim.tokens[place], found.claim.counted.get(place)
     before, written = found.claim.low[max(0, token.start - _BEFORE) : token.start], found.claim.text[token.start]
     values, behind = list(_finer(found.passage, value, unit)), found.claim.low[token.end : token.end + _BEFORE]
-    if _over().search(before) or _or_more().match(behind):
+    if _ahead("over").search(before) or _behind("or_more").match(behind):
         bound = _BOUND if written.isascii() and written.isdigit() else 1
         return any(value < other <= value * (1 + bound) for other in values)
-    if _under().search(before) or _or_less().match(behind):
+    if _ahead("under").search(before) or _behind("or_less").match(behind):
         return any(value * (1 - _BOUND) <= other < value for other in values)
-    return bool(_about().search(before)) and any(abs(other - value) <= value * _ROUND for other in values)
+    return bool(_ahead("around").search(before)) and any(abs(other - value) <= value * _ROUND for other in values)
 
 
 def _finer(passage: TokenText, value: Decimal, unit: Measure | None) -> Iterator[Decimal]:
@@ -119,7 +128,9 @@ def moved_numbers(found: Alignment) -> str | None:
             others.append(like(value, dimension_of(found.claim, place)))
     if (moved := changed_places(facts, others, found, factor=_FACTOR)) is None:
         return None
-    if belongs(found, moved[0].place) or _is_older(found.passage, moved[1]):
+    if belongs(found, moved[0].place) or _is_older(found.passage, moved[1]) or stands_whole(found, moved[0].place):
+        return None
+    if claim_pattern("past").search(found.claim.low) and all(_is_older(found.passage, one) for one in moved[0].own):
         return None
     if any(is_part_of(found.passage, one, moved[1]) for one in moved[0].own):
         return None
@@ -137,7 +148,8 @@ def _replaced(found: Alignment) -> str | None:
             continue
         ours, theirs = ({token.value for token in tokens} - {None} for tokens in (said, source))
         other = (ours - theirs) & found.passage.values
-        if theirs and other and not any(belongs(found, place) for place in range(*deviation.said)):
+        own = [place for place in range(*deviation.said) if found.claim.tokens[place].value in other]
+        if theirs and other and not any(belongs(found, place) or stands_whole(found, place) for place in own):
             return f"{other.pop():f} stands where the passage has another number"
     return None
 
@@ -155,23 +167,23 @@ def older_value(found: Alignment) -> str | None:
 
 
 def other_measure(found: Alignment) -> str | None:
-    """A number by which something changes is not told as the one to which it does, or the other way round."""
+    """A number by which something changes, to which and from which it does is told as that."""
     claim, passage = found.claim, found.passage
     for place, token in enumerate(claim.tokens):
-        ours = None if token.value is None else _by_or_to(claim, place)
+        ours = None if token.value is None else _change(claim, place)
         if ours is None or token.value is None:
             continue
-        theirs = {_by_or_to(passage, one) for one in _standing(found, place, token.value)}
+        theirs = {_change(passage, one) for one in _standing(found, place, token.value)}
         if theirs and theirs.isdisjoint({ours, None}):
-            return (
-                f"{claim.text[token.start : token.end]} is how much it changes in one, what it changes to in the other"
-            )
+            written = claim.text[token.start : token.end]
+            return f"{written} is {_ROLES[ours]} in the claim, {_ROLES[theirs.pop() or ours]} in the passage"
     return None
 
 
-def _by_or_to(text: TokenText, place: int) -> str | None:
+def _change(text: TokenText, place: int) -> str | None:
+    """Whether a number is by how much something changes, to what or from what; None where none of them is said."""
     before = text.low[max(0, text.tokens[place].start - _BEFORE) : text.tokens[place].start]
-    return next((name for name, words in (("by", _by()), ("to", _to())) if words.search(before)), None)
+    return next((name for name in _ROLES if _ahead(name).search(before)), None)
 
 
 def _is_older(text: TokenText, place: int) -> bool:
@@ -179,7 +191,7 @@ def _is_older(text: TokenText, place: int) -> bool:
     tokens = text.sentences[text.sentence_numbers[place]]
     sentence = text.low[tokens[0].start : tokens[-1].end]
     before = text.low[max(tokens[0].start, text.tokens[place].start - _BEFORE) : text.tokens[place].start]
-    return bool(_older().search(before)) and bool(claim_pattern("changes").search(sentence))
+    return bool(_ahead("older").search(before)) and bool(claim_pattern("changes").search(sentence))
 
 
 def _turned(found: Alignment) -> str | None:
@@ -194,7 +206,7 @@ def _turned(found: Alignment) -> str | None:
 def qualified(text: TokenText) -> bool:
     """Whether a text says "more than", "under" or "about" of one of its numbers."""
     before = (text.low[max(0, one.start - _BEFORE) : one.start] for one in text.tokens if one.value is not None)
-    return any(words.search(each) for each in before for words in (_over(), _under(), _about()))
+    return any(_ahead(name).search(each) for each in before for name in ("over", "under", "around"))
 
 
 def _neighbours(text: TokenText) -> Iterator[tuple[Decimal, Decimal]]:
@@ -267,46 +279,13 @@ def _whole(tokens: tuple[Token, ...], place: int, allowed: range) -> int:
 
 
 @derived
-def _older() -> re.Pattern[str]:
-    return re.compile(rf"(?:{alternatives(lambda language: [language.claims.older])}){_sum()}$")
+def _ahead(name: str) -> re.Pattern[str]:
+    """One of the words of claims.toml of that name right before a number, with the sign or name of a currency."""
+    currency = claim_pattern("currency").pattern
+    return re.compile(rf"(?:{claim_pattern(name).pattern})\W*(?:(?:{currency})\W*)?$")
 
 
 @derived
-def _by() -> re.Pattern[str]:
-    return re.compile(rf"(?:{alternatives(lambda language: [language.claims.by])}){_sum()}$")
-
-
-@derived
-def _to() -> re.Pattern[str]:
-    return re.compile(rf"(?:{alternatives(lambda language: [language.claims.to])}){_sum()}$")
-
-
-@derived
-def _sum() -> str:
-    """What may stand between such a word and its number: the sign or name of a currency."""
-    return rf"\W*(?:(?:{alternatives(lambda language: [language.claims.currency])})\W*)?"
-
-
-@derived
-def _over() -> re.Pattern[str]:
-    return re.compile(rf"(?:{alternatives(lambda language: [language.claims.over])}){_sum()}$")
-
-
-@derived
-def _or_more() -> re.Pattern[str]:
-    return re.compile(rf"\W?\w?\s?(?:{alternatives(lambda language: [language.claims.or_more])})")
-
-
-@derived
-def _or_less() -> re.Pattern[str]:
-    return re.compile(rf"\W?\w?\s?(?:{alternatives(lambda language: [language.claims.or_less])})")
-
-
-@derived
-def _under() -> re.Pattern[str]:
-    return re.compile(rf"(?:{alternatives(lambda language: [language.claims.under])}){_sum()}$")
-
-
-@derived
-def _about() -> re.Pattern[str]:
-    return re.compile(rf"(?:{alternatives(lambda language: [language.claims.around])}){_sum()}$")
+def _behind(name: str) -> re.Pattern[str]:
+    """The same right behind a number and its unit."""
+    return re.compile(rf"\W?\w?\s?(?:{claim_pattern(name).pattern})")

@@ -10,6 +10,7 @@ from itertools import pairwise
 from shared.grounding.alignment import Alignment
 from shared.grounding.numerals import number_joints
 from shared.grounding.opposites import opposed_words
+from shared.grounding.relations import same_sides
 from shared.grounding.roles import weighs
 from shared.grounding.subjects import is_passive
 from shared.grounding.texts import TokenKind, TokenText, stem_of
@@ -144,7 +145,7 @@ def _ranges(text: TokenText) -> Iterator[tuple[Decimal, Decimal]]:
 
 def opposite_beside(found: Alignment) -> str | None:
     """Beside the same word stands no opposite of what the passage has there."""
-    ours = list(opposed_words(found.claim))
+    ours = [] if same_sides(found) else list(opposed_words(found.claim))
     theirs = list(opposed_words(found.passage)) if ours else []
     for word, places, groups in ours:
         if word in number_joints() or any(

@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from shared.grounding.alignment import Alignment
+from shared.grounding.nearness import is_year
 from shared.grounding.opposites import opposite
 from shared.grounding.subjects import other_voice
 from shared.grounding.texts import TokenText
@@ -17,6 +18,8 @@ from shared.language import claim_pattern, derived, languages
 
 #: Tokens between a word of degree and what it is compared with: "more often than".
 _DEGREE = 4
+#: From this share on a claim stands in the passage as it is, and with it the order of what it tells.
+_VERBATIM = 0.85
 
 
 class _Relation(NamedTuple):
@@ -43,6 +46,35 @@ def same_sides(found: Alignment) -> bool:
     """Whether claim and passage say the same of two things, by opposite words."""
     compared = [same for _, same in _compared(found)]
     return bool(compared) and all(compared)
+
+
+def dated_order(found: Alignment) -> str | None:
+    """Of two events that the claim sets beside each other, the passage does not date the first one later."""
+    for one in _relations(found.claim) if found.share < _VERBATIM else ():
+        both = one.subject & one.object
+        years = [_year_of(found.passage, units - both) for units in (one.subject, one.object)]
+        if one.kind != _TIME or years[0] is None or years[1] is None:
+            continue
+        if (years[0] < years[1]) if one.turned else (years[0] > years[1]):
+            return f"the passage dates the one {years[0]}, the other {years[1]}"
+    return None
+
+
+def _year_of(text: TokenText, units: frozenset[str]) -> int | None:
+    """The year of the clause that has most of some units: its only one, or the last one before it in its sentence."""
+    shared = [len(units.intersection(text.units[first:last])) for first, last in text.clauses]
+    best = max(range(len(shared)), key=shared.__getitem__, default=0)
+    if not units or not shared or 2 * shared[best] < len(units) or shared.count(shared[best]) > 1:
+        return None
+    numbers, (first, last) = text.sentence_numbers, text.clauses[best]
+    own = _years(text, range(first, last))
+    before = _years(text, (n for n in range(first) if numbers[n] == numbers[first]))
+    return own[0] if len(own) == 1 else before[-1] if before and not own else None
+
+
+def _years(text: TokenText, places: Iterable[int]) -> list[int]:
+    values = (text.tokens[place].value for place in places if place not in text.bracketed)
+    return [int(value) for value in values if value is not None and is_year(value)]
 
 
 def _compared(found: Alignment) -> Iterator[tuple[str, bool]]:
@@ -125,6 +157,7 @@ def _markers() -> list[tuple[str, bool, re.Pattern[str]]]:
     return [
         (_TIME, False, claim_pattern("earlier")),
         (_TIME, True, claim_pattern("later")),
+        (_TIME, False, claim_pattern("sequence")),
         *_converses(),
         (_NOT, False, claim_pattern("contrasted")),
         (_THAN, True, claim_pattern("less_than")),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterator
 from decimal import Decimal
 from itertools import pairwise
@@ -37,7 +38,7 @@ def other_part(found: Alignment) -> str | None:
     """No word that the claim has beside a number stands only in the part of another one beside it."""
     claim, passage = found.claim, found.passage
     for place, token in enumerate(claim.tokens):
-        if token.value is None or place in found.anchored or not _counts(claim, place):
+        if token.value is None or place in found.anchored or not _counts(claim, place) or stands_whole(found, place):
             continue
         parts = list(dict.fromkeys(_parts(passage, token.value)))
         own = [part for part in parts if passage.tokens[part.number].value == token.value]
@@ -133,6 +134,20 @@ def _word_of(claim: TokenText, number: int, passage: TokenText, part: _Part, sta
         if nearest == number and standing and all(start <= one < part.end for one in standing):
             return claim.text[claim.tokens[place].start : claim.tokens[place].end]
     return ""
+
+
+def stands_whole(found: Alignment, place: int) -> bool:
+    """Whether a clause of the passage has all that the claim's clause says of a number, or all of its numbers."""
+    claim, passage, value = found.claim, found.passage, found.claim.tokens[place].value
+    first, last = claim.clauses[claim.clause_of[place]]
+    units = Counter(unit for unit in claim.units[first:last] if unit)
+    values = Counter(token.value for token in claim.tokens[first:last] if token.value is not None)
+    for one in {passage.clause_of[one] for one in passage.valued.get(value, ())} if value is not None else ():
+        start, end = passage.clauses[one]
+        numbers = Counter(token.value for token in passage.tokens[start:end] if token.value is not None)
+        if (len(units) > 1 and units <= Counter(passage.units[start:end])) or (len(values) > 1 and values == numbers):
+            return True
+    return False
 
 
 def is_part_of(text: TokenText, place: int, other: int) -> bool:

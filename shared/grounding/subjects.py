@@ -84,6 +84,8 @@ def _subject_of(claim: TokenText, passage: TokenText, first: int, last: int) -> 
     pronoun = any(first < place < last for place in passage.pronouns)
     if not subject or not known or len(predicate & standing) + pronoun < least or predicate.isdisjoint(standing):
         return None
+    if _is_whole(claim, own, passage):
+        return None
     start = next(place for place in range(first, last) if passage.units[place] in predicate)
     before = [place for place in range(first, start) if passage.units[place]] or _clause_before(passage, first, own)
     ours = claim.text[claim.tokens[subject[0]].start : claim.tokens[subject[-1]].end]
@@ -92,7 +94,7 @@ def _subject_of(claim: TokenText, passage: TokenText, first: int, last: int) -> 
         return f"“{ours}” is spoken of only later in the passage" if later else None
     share = len(predicate & standing) / (len(subject) + len(predicate))
     if (
-        _is_topic(claim, subject[0], passage, first)
+        _is_topic(own, passage, first)
         or other_voice(claim.low, passage.slice(first, last))
         or _is_alias(passage, own, before)
         or not _is_other(claim, subject, passage, before, own if share >= _MOST else set())
@@ -100,6 +102,12 @@ def _subject_of(claim: TokenText, passage: TokenText, first: int, last: int) -> 
         return None
     theirs = passage.text[passage.tokens[before[0]].start : passage.tokens[before[-1]].end]
     return f"“{ours}” stands where the passage has “{theirs}”"
+
+
+def _is_whole(claim: TokenText, subject: set[str], passage: TokenText) -> bool:
+    """Whether one clause has the claim's subject and all of its numbers: what else it says may be left out there."""
+    numbers = {unit for unit in claim.units if unit.startswith("#")}
+    return bool(numbers) and any(numbers | subject <= set(passage.units[slice(*one)]) for one in passage.clauses)
 
 
 def _sides(claim: TokenText, standing: set[str]) -> _Sides:
@@ -148,17 +156,22 @@ def _is_named_later(claim: TokenText, subject: Sequence[int], passage: TokenText
 
 
 def _clause_before(text: TokenText, first: int, own: set[str]) -> list[int]:
-    """The subject that a clause without one may have from a short one before it: "Its library, destroyed in 1903"."""
+    """The subject that a clause without one may have from a short one before it: "Its library, destroyed in 1903".
+
+    What is said of it in between, as "who was not involved", is passed over.
+    """
     numbers = text.sentence_numbers
-    if not first or numbers[first] != numbers[first - 1]:
-        return []
-    start, end = text.clauses[text.clause_of[first - 1]]
-    before = [place for place in range(start, end) if text.units[place]]
-    sentence = text.units[bisect_left(numbers, numbers[first]) : first]
-    return before if len(before) <= _TOPIC and own.isdisjoint(sentence) else []
+    while first and numbers[first] == numbers[first - 1]:
+        first, end = text.clauses[text.clause_of[first - 1]]
+        if first in text.pronouns:
+            continue
+        before = [place for place in range(first, end) if text.units[place]]
+        sentence = set(text.units[bisect_left(numbers, numbers[first]) : end])
+        return before if len(before) <= _TOPIC and 2 * len(own & sentence) < len(own) else []
+    return []
 
 
-def _is_topic(claim: TokenText, subject: int, passage: TokenText, clause: int) -> bool:
+def _is_topic(own: set[str], passage: TokenText, clause: int) -> bool:
     """Whether the sentence of a clause begins with the claim's subject: what follows may be about it all the way.
 
     A clause behind a semicolon has a subject of its own.
@@ -167,7 +180,8 @@ def _is_topic(claim: TokenText, subject: int, passage: TokenText, clause: int) -
         return False
     numbers = passage.sentence_numbers
     sentence = bisect_left(numbers, numbers[clause])
-    return claim.units[subject] in passage.units[sentence : min(clause, sentence + _TOPIC)]
+    topic = own.intersection(passage.units[sentence : min(clause, sentence + _TOPIC)])
+    return bool(topic) and 2 * len(topic) >= min(len(own), _TOPIC)
 
 
 def _is_bare(text: TokenText, places: Sequence[int]) -> bool:

@@ -10,6 +10,7 @@ from decimal import Decimal
 from enum import StrEnum
 from functools import cached_property, lru_cache
 from itertools import pairwise
+from string import ascii_letters
 from typing import NamedTuple
 
 from shared.grounding.numerals import Measure, sign_before, unit_behind, unit_of
@@ -76,6 +77,10 @@ class TokenText:
         """The keys of all names."""
         return frozenset(token.key for token in self.tokens if token.name)
 
+    def is_named(self, unit: str) -> bool:
+        """Whether a unit is one of a name, or of a script in which names show by nothing."""
+        return not unit.isascii() or any(self.tokens[place].name for place in self.at.get(unit, ()))
+
     def with_names(self, names: frozenset[str]) -> TokenText:
         """The same text where words with a capital are names that another text knows as such."""
         found = {n for n, one in enumerate(self.tokens) if one.key in names and self._may_name(one)} if names else set()
@@ -83,6 +88,21 @@ class TokenText:
             return self
         named = (one._replace(name=True, plain=False) if n in found else one for n, one in enumerate(self.tokens))
         return TokenText(self.text, self.low, tuple(named))
+
+    def told_as(self, other: TokenText) -> TokenText:
+        """The same text with another one's words where it has others that say the same: founded, established."""
+        found: dict[int, str] = {}
+        for place, token in enumerate(self.tokens):
+            if token.kind is not TokenKind.WORD or token.name or token.value is not None or token.key in other.known:
+                continue
+            if stem_of(token.key) in other.stems:
+                continue
+            if key := next((one for one in _alike(token.key) if one in other.known), None):
+                found[place] = key
+        if not found:
+            return self
+        tokens = (one._replace(key=found[n]) if n in found else one for n, one in enumerate(self.tokens))
+        return TokenText(self.text, self.low, tuple(tokens))
 
     def _may_name(self, token: Token) -> bool:
         return not token.name and token.kind is TokenKind.WORD and self.text[token.start].isupper()
@@ -203,6 +223,13 @@ class TokenText:
             )
         }
 
+    def word(self, place: int) -> str:
+        """The word that a token is written as, whole where it is part of one: a half is 50 and a sign."""
+        token, end = self.tokens[place], self.tokens[place].end
+        if token.kind is TokenKind.NUMBER and self.low[token.start].isascii() and self.low[token.start].isalpha():
+            end += len(self.text[end:]) - len(self.text[end:].lstrip(ascii_letters))
+        return self.text[token.start : end]
+
     def slice(self, start: int, end: int) -> str:
         """The lower-case text of the tokens `start`..`end`; "" without any."""
         if start >= end:
@@ -276,6 +303,19 @@ def _senses() -> dict[str, str]:
             first = next((found[stem] for stem in stems if stem in found), stems[0])
             found.update(dict.fromkeys(stems, first))
     return found
+
+
+@derived
+def _alike(key: str) -> tuple[str, ...]:
+    """The words of all rows of the tables that have a word or another form of it."""
+    stem = _stem(key)
+    return tuple(word for row in _same_rows() if stem in row[1] for word in row[0])
+
+
+@derived
+def _same_rows() -> list[tuple[tuple[str, ...], frozenset[str]]]:
+    rows = [row for language in languages() for row in language.claims.same]
+    return [(row, frozenset(map(_stem, row))) for row in rows]
 
 
 @derived

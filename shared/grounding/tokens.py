@@ -26,6 +26,7 @@ from shared.grounding.numerals import (
     wholes,
     written,
 )
+from shared.grounding.opposites import opposed_table
 from shared.grounding.texts import SENTENCE_END, Token, TokenKind, TokenText
 from shared.language import alternatives, claim_pattern, derived, languages
 from shared.language.text import CJK, normalised, without_accents
@@ -219,7 +220,8 @@ def _is_known_word(text: str, place: int) -> bool:
     if found is None:
         return False
     behind = text[found.end() : found.end() + 2].lstrip(" -")
-    return found[0].lower() in _plain() or not (behind[:1].isupper() or found[0][1:] != found[0][1:].lower())
+    common = found[0].lower() in _plain() or found[0].lower() in opposed_table()[1]
+    return common or not (behind[:1].isupper() or found[0][1:] != found[0][1:].lower())
 
 
 @derived

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from shared.grounding import ClaimVerdict, Verdict, judge
+from shared.grounding import NEAR, ClaimVerdict, Verdict, judge
 from shared.language import claim_pattern, reader_sentence
 from shared.language.sentences import BlockKind, sentence_spans
 from shared.language.text import fold, has_cjk, is_cjk_text
@@ -122,14 +122,18 @@ def held_sentence(body: str, passages: Sequence[str], opinions: Opinions = Mappi
     verdict = _judged(claim, own) if opinion is None else _VERIFIED if opinion else _UNVERIFIED
     if verdict.kind == "no claim" or (cited and verdict.verdict is Verdict.SUPPORTED):
         return HeldSentence(body, verdict.kind)
-    return _mended(claim, cited, passages) or HeldSentence(
+    return _mended(claim, cited, passages, verdict) or HeldSentence(
         "", verdict.kind, verdict.reason if cited else "it cites no source, and none says it"
     )
 
 
-def _mended(claim: str, cited: Sequence[int], passages: Sequence[str]) -> HeldSentence | None:
-    """The sentence with a source that says it, or without the end that none says."""
-    moved = _moved(claim, cited, passages)
+def _mended(claim: str, cited: Sequence[int], passages: Sequence[str], refused: ClaimVerdict) -> HeldSentence | None:
+    """The sentence with a source that says it, or without the end that none says.
+
+    What the cited source speaks of, and says otherwise, is not moved to a source that says it less exactly than that.
+    """
+    least = refused.share if refused.share >= NEAR and refused.kind != "coverage" else 0.0
+    moved = _moved(claim, cited, passages, least)
     if moved is not None:
         return HeldSentence(_citing(claim, [moved]), "moved")
     if cited and (kept := _shortened(claim, [passages[number - 1] for number in cited])):
@@ -180,12 +184,11 @@ def _citing(claim: str, numbers: Sequence[int]) -> str:
     return f"{body}{space}{''.join(f'[{number}]' for number in numbers)}{claim[len(body) :]}"
 
 
-def _moved(claim: str, cited: Sequence[int], passages: Sequence[str]) -> int | None:
-    """The number of another source that says it."""
+def _moved(claim: str, cited: Sequence[int], passages: Sequence[str], least: float) -> int | None:
+    """The number of another source that says it, with this share of its words in their order."""
     others = [number for number in range(1, len(passages) + 1) if number not in cited][:_OTHERS]
-    verdict = judge(claim, [passages[number - 1] for number in others])
-    is_found = verdict.verdict is Verdict.SUPPORTED and verdict.passage is not None
-    return others[verdict.passage] if is_found and verdict.passage is not None else None
+    found = ((number, judge(claim, [passages[number - 1]])) for number in others)
+    return next((n for n, one in found if one.verdict is Verdict.SUPPORTED and one.share >= least), None)
 
 
 def _shortened(claim: str, own: Sequence[str]) -> str:

@@ -47,6 +47,17 @@ def test_given_another_source_that_says_it_then_the_citation_moves() -> None:
     assert (found.report.supported, found.report.repaired) == (0, 1)
 
 
+def test_given_a_sentence_that_its_source_contradicts_then_no_source_that_says_it_less_exactly_stands_in() -> None:
+    texts = (
+        "The audit of the Beacon relay ended in May 2021.",
+        "In May 2022 there was an audit. It ended; Beacon is a relay.",
+    )
+    sources = [hit.model_copy(update={"text": text}) for hit, text in zip(SOURCES, texts, strict=False)]
+    lie = "The audit of the Beacon relay ended in May 2022 [1]."
+    assert grounded(lie, sources).text == ""
+    assert grounded(lie, [sources[0], sources[1].model_copy(update={"text": lie[:-5]})]).report.repaired == 1
+
+
 def test_given_a_part_that_no_source_says_then_it_is_cut_and_told() -> None:
     found = grounded("It stores up to 5 million events for 30 days, and it won three prizes in Oslo [1].", SOURCES)
     assert found.text == "It stores up to 5 million events for 30 days [1]."
