@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from orchestrator.app import app
 from orchestrator.documents.ingest import plan_ingest
 from orchestrator.planning.intent import session_intent
-from orchestrator.planning.lists.planner import defines, plan_list
+from orchestrator.planning.lists.planner import defines, plan_list, searched_not_listed
 from orchestrator.planning.planner import Planner
 from orchestrator.planning.route import callers_route, list_route, possible_callers, possible_list, whole_list
 from orchestrator.planning.tree import Grown, as_leaf
@@ -65,6 +65,8 @@ def plan_job(run: TaskRun) -> None:
         route = callers_route(route, run.settings)
     if possible_list(route):
         listed = plan_list(run, app, run.settings, possible=True, whole=whole_list(route))
+    elif run.settings.routing.adaptive:
+        listed = Grown(warnings=searched_not_listed(job.request.question, route))
     route = list_route(route, run.settings) if listed.nodes else route
     run.jobs.route(job.id, route)
     grown, cost = (listed, Cost()) if listed.nodes else _first(run, route)

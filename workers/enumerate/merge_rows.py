@@ -111,6 +111,8 @@ def _table(
     known = [report for report in reports if report is not None]
     scanned = sum(report.scanned for report in known)
     groups = joined.groups.groups() if scan.per else ()
+    if scan.order == "least" and not scan.by:
+        groups = groups[::-1]
     looked = "file" if scan.code else "document"
     versions = {scan.index_version} | {v for report in known for v in (report.first_version, report.last_version)}
     return ListTable(
@@ -122,7 +124,7 @@ def _table(
         planned=scan.documents,
         matched=joined.matched,
         fitting=joined.fitting,
-        order=scan.order,
+        order=scan.order if scan.by or scan.order not in ("most", "least") else "",
         ordered_by=scan.by.label if scan.by else "",
         grouped_by=scan.per.label if scan.per else "",
         grouped=sum(group.value != "" for group in groups),

@@ -90,7 +90,8 @@ def _scan_code(store: ChunkStore, scan: Scan, lister: CodeLister, shard: Shard, 
 
 def place_in(scan: Scan) -> Callable[[ListRow], tuple[float, int, str, str, int]]:
     """The order of a list: by date or number where asked for, by words not understood, then by path and line."""
-    sign = {"newest": -1, "oldest": 1, "most": -1, "least": 1}.get(scan.order, 0)
+    of_values = scan.per is not None and scan.by is None and scan.order in ("most", "least")  # of these, not of rows
+    sign = 0 if of_values else {"newest": -1, "oldest": 1, "most": -1, "least": 1}.get(scan.order, 0)
     number = _amount if scan.by else _day
     return lambda row: (_in_order(number(row), sign), -row.near, row.path, row.doc_id, row.number)
 

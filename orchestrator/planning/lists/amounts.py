@@ -16,7 +16,7 @@ from shared.language.text import is_han, plain, value_key
 #: A number as a pattern, with the word that multiplies it, in two groups of the name `{0}`.
 NUMBER = r"[€$£¥]?\s?(?P<{0}>\d[\d,]*(?:\.\d+)?)\s?(?P<{0}_times>(?:<compare_times!>)(?![a-z]))?"
 _VALUE = (
-    r"[^\d\-]{0,4}(?P<number>-?\d[\d,]*(?:\.\d+)?)\s?(?P<number_times>(?:<compare_times!>)(?![a-z]))?"
+    r"(?P<ahead>[^\d\-]{0,5})(?P<number>-?\d[\d,]*(?:\.\d+)?)\s?(?P<number_times>(?:<compare_times!>)(?![a-z]))?"
     r"\s*(?P<unit>[^\d]{0,16})"
 )
 _UNIT = re.compile(r"\s*([^\W\d_]{1,12}|[%€$£¥])")
@@ -104,7 +104,7 @@ def own_unit_end(text: str, end: int, amounts: Amounts) -> int | None:
         (
             stop
             for stop, spelt in _spelt_units(text, end)
-            if value_key(spelt) in amounts.units or (amounts.unit and amounts.factor(spelt) is not None)
+            if {spelt, value_key(spelt)} & amounts.units or (amounts.unit and amounts.factor(spelt) is not None)
         ),
         None,
     )
@@ -142,14 +142,18 @@ def _spelt_units(text: str, end: int) -> Iterator[tuple[int, str]]:
 
 def _amount(value: str) -> _Amount | None:
     found = compiled(_VALUE).fullmatch(plain(value).strip())
-    return _Amount(number_of(found, "number"), value_key(found["unit"])) if found else None
+    if found is None:
+        return None
+    ahead, behind = found["ahead"].strip(), found["unit"].strip()
+    spelt = next((each for each in (ahead, behind, *behind.split()[:1]) if _currency(each)), value_key(behind))
+    return _Amount(number_of(found, "number"), spelt)
 
 
 def _currency(spelt: str) -> str:
     """The dimension of a currency; "" for anything else."""
     for language in languages():
         for place, names in enumerate(language.lists.phrases.get("compare_unit", ())):
-            if re.fullmatch(names, spelt):
+            if spelt and re.fullmatch(names, spelt):
                 return f"{MONEY} {place}"
     return ""
 

@@ -14,6 +14,7 @@ from orchestrator.planning.lists.field_values import FieldGroup, KnownFields, of
 from orchestrator.planning.lists.markers import NamedValues, is_negated, negation_start
 from orchestrator.planning.lists.numerals import with_digits
 from orchestrator.planning.lists.words import Sentence, compiled, listed, unique
+from shared.language import reader_sentence
 from shared.language.text import is_han, plain, terms
 from shared.models.enumeration import FieldFilter
 
@@ -62,17 +63,44 @@ def take_comparisons(sentence: Sentence, known: KnownFields, named: NamedValues)
     sentence.text = sentence.text if taken else asked
 
 
-def take_field_days(sentence: Sentence, known: KnownFields, named: NamedValues, today: date) -> None:
-    """Spans of time that a field of days is compared with: they are none of the documents' own."""
+def take_field_days(
+    sentence: Sentence, known: KnownFields, named: NamedValues, today: date, *, undated: bool = False
+) -> None:
+    """Spans of time that a field of days is compared with: they are none of the documents' own.
+
+    `undated`: documents have no own ones; what stands beside no name or verb is of the only field of days, or is left
+    and told where there are several, or none.
+    """
     if known.truncated:
         return
     for _ in range(_MOST_TAKEN):
         readers = (_field_days, _days_over)
         found = next((found for read in readers for found in read(sentence.text, known, today)), None)
         if found is None:
-            return
+            break
         start, end, group, fits = found
         _keep(sentence, (start, end), group, fits, named)
+    if undated:
+        _take_alone(sentence, known, named, today)
+
+
+def _take_alone(sentence: Sentence, known: KnownFields, named: NamedValues, today: date) -> None:
+    """Spans of time beside no name or verb of a field, where documents have no date of their own."""
+    groups = {group.first: group for group in known.groups.values() if not group.instead}
+    dated = [(group, days) for group in groups.values() if (days := days_of(group, today))]
+    for _ in range(_MOST_TAKEN):
+        span = next(iter(spans(sentence.text, today) or ()), None)
+        if span is None:
+            return
+        if len(dated) == 1:
+            _keep(sentence, (span.start, span.end), dated[0][0], partial(_within, dated[0][1], span), named)
+            continue
+        said = " ".join(sentence.text[span.start : span.end].split())
+        named.left.append(said)
+        if dated:
+            labels = reader_sentence("comma", named.question).join(group.spelt[0] for group, _ in dated)
+            named.warnings.append(reader_sentence("list_days_open", named.question, said, labels))
+        sentence.take(negation_start(sentence, span.start), span.end)
 
 
 def _field_days(
@@ -85,16 +113,22 @@ def _field_days(
             if name is None or name.end != len(head):
                 continue
             group = known.groups[name.values[0]]
-            if days := _days(group, today):
+            if days := days_of(group, today):
                 yield start, span.end, group, partial(_within, days, span)
                 break
         for place, group, days in _day_done(text, span, known, today):
             yield *place, group, partial(_within, days, span)
+        if before := _VERB_BEFORE.search(head):  # "departed in May" of "Departure"
+            own = {group.first: group for group in known.groups.values() if not group.instead}
+            named = [each for each in own.values() if any(of_one_word(before[1], key) for key in each.first)]
+            done = [(each, days) for each in named if (days := days_of(each, today))]
+            if len(done) == 1 and not compiled("<head_before>|<did>").fullmatch(before[1]):
+                yield before.start(), span.end, done[0][0], partial(_within, done[0][1], span)
         for key, stem in known.dated:
             behind = re.compile(rf"\s*{re.escape(stem)}").match(text, span.end) if is_han(stem) else None
             before = None if is_han(stem) else _VERB_BEFORE.search(head)
             said = behind or (before if before and " ".join(terms(before[1])) == stem else None)
-            if said and (days := _days(group := known.groups[key], today)):
+            if said and (days := days_of(group := known.groups[key], today)):
                 start, end = (span.start, said.end()) if behind else (said.start(), span.end)
                 yield start, end, group, partial(_within, days, span)
 
@@ -109,7 +143,7 @@ def _days_over(
             continue
         what = found.groupdict().get("what") or ""
         fits = {known.groups[key].first: known.groups[key] for key in known.groups if re.fullmatch(name, key)}
-        dated = [(group, days) for group in fits.values() if what in group.spelt[0] and (days := _days(group, today))]
+        dated = [(group, days) for group in fits.values() if what in group.spelt[0] and (days := days_of(group, today))]
         if len(dated) == 1:
             before = DateSpan(None, today - timedelta(days=1), *found.span())
             yield *found.span(), dated[0][0], partial(_within, dated[0][1], before)
@@ -124,13 +158,13 @@ def _day_done(
         before = None if is_han(verb) else re.search(rf"(?<![a-z0-9\-])(?:{verb})$", head)
         behind = re.compile(rf"\s*(?:{verb})").match(text, span.end) if is_han(verb) else None
         fits = {known.groups[key].first: known.groups[key] for key in known.groups if re.fullmatch(name, key)}
-        found = [(group, days) for group in fits.values() if (before or behind) and (days := _days(group, today))]
+        found = [(group, days) for group in fits.values() if (before or behind) and (days := days_of(group, today))]
         if len(found) == 1:
             place = (before.start(), span.end) if before else (span.start, behind.end() if behind else span.end)
             yield place, *found[0]
 
 
-def _days(group: FieldGroup, today: date) -> dict[str, date]:
+def days_of(group: FieldGroup, today: date) -> dict[str, date]:
     """Value -> day of a field of days; empty for any other field."""
     days = {value: day for value in group.names.known if (day := _day(value, today))}
     return days if len(days) >= _MOSTLY * len(group.names.known) else {}

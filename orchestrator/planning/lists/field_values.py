@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
+from orchestrator.planning.lists.people import holds_people
 from orchestrator.planning.lists.words import Names, short_names, unique
 from shared.language import derived, languages
 from shared.language.field_names import field_stem, other_forms, synonyms
@@ -21,8 +23,6 @@ _LEAST_PART = 2
 _MOST_SORTED = 200
 _PARTICIPLE = re.compile(r"(?<![a-z])[a-z]++(?<=ed|en|[wos]n)", re.IGNORECASE)
 _MOST_CHARS, _MOST_NAME = 40, 3
-#: So large a share of a field's values look like names of people where they are.
-_PEOPLE = 0.8
 #: A field that so large a share of the documents have is known to all.
 _PROMINENT = 0.1
 _MOST_NEAR = 3
@@ -192,23 +192,31 @@ class KnownFields:
         """True when all of these fields say how far or how bad something is: their values stand bare in any text."""
         return all(any(key in row for name in _STATES for row in _concepts().get(name, ())) for key in keys)
 
+    def flag(self, group: FieldGroup) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Of a field all of whose values are yes or no, those that are yes and those that are no; else none."""
+        yes, no = _yes_and_no()
+        values = {value: value_key(value) for key in group.first for value in self.values(key)}
+        if group.instead or not {*values.values()} <= yes | no:
+            return (), ()
+        affirmed = tuple(value for value, key in values.items() if key in yes)
+        return affirmed, tuple(value for value, key in values.items() if key in no) if affirmed else ()
+
     def is_single(self, keys: Sequence[str]) -> bool:
         """True where no document has two values of these fields."""
         return sum(sum(self.values(key).values()) for key in keys) <= self._documents
 
     def is_person(self, keys: Sequence[str]) -> bool:
         """True where the values of these fields are people: by their names, or by the values that each of them has."""
-        return all(self._names_people(key) for key in keys)
+        return all(key in self._people for key in keys)
 
-    def _names_people(self, key: str) -> bool:
-        if any(pattern.search(key) for pattern in _person_fields()):
-            return True
-        values = [value for value in self._values[key] if is_han(value)]
-        return bool(values) and sum(map(_is_han_name, values)) >= _PEOPLE * len(self._values[key])
+    @cached_property
+    def _people(self) -> frozenset[str]:
+        return frozenset(key for key, known in self._values.items() if holds_people(key, known))
 
     def holding(self, spelt: str) -> Iterator[Meant]:
         """Each field that has the value, the usual ones first; names of one field together."""
-        values = self.anywhere.of(spelt)
+        found = self.anywhere.of(spelt)
+        values = [value for value in found if value_key(value) == value_key(spelt)] or found
         counts = {key: sum(self.values(key).get(value, 0) for value in values) for key in self._values}
         seen: set[str] = set()
         for key in sorted((key for key, count in counts.items() if count), key=lambda key: (-counts[key], key)):
@@ -270,6 +278,16 @@ def field_concepts() -> dict[str, tuple[str, ...]]:
 
 
 @derived
+def _yes_and_no() -> tuple[frozenset[str], frozenset[str]]:
+    """What a field that is yes or no has as its value."""
+    yes, no = (
+        frozenset(value_key(value) for language in languages() for value in language.lists.phrases.get(name, ()))
+        for name in ("flag_yes", "flag_no")
+    )
+    return yes, no
+
+
+@derived
 def _all_names() -> frozenset[str]:
     return frozenset(name for rows in _concepts().values() for row in rows for name in row)
 
@@ -301,25 +319,6 @@ def _name_parts(value: str) -> tuple[str, ...]:
     words = value.split()
     named = 1 < len(words) <= _MOST_NAME and all(word[0].isupper() and word.isascii() for word in words)
     return tuple(word for word in words if len(word) > _LEAST_PART and terms(word)) if named else ()
-
-
-@derived
-def _person_fields() -> tuple[re.Pattern[str], ...]:
-    """Names of fields whose values are people."""
-    return tuple(
-        re.compile(pattern) for language in languages() for pattern in language.lists.phrases.get("person_field", ())
-    )
-
-
-@derived
-def _surnames() -> frozenset[str]:
-    return frozenset(
-        name for language in languages() for row in language.lists.phrases.get("surnames", ()) for name in row
-    )
-
-
-def _is_han_name(value: str) -> bool:
-    return is_han(value) and _LEAST_PART <= len(value) <= _MOST_NAME + 1 and value[0] in _surnames()
 
 
 def _without_lead(value: str) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from functools import partial
 from orchestrator.planning.lists.field_values import FieldGroup, KnownFields, Meant
 from orchestrator.planning.lists.markers import OR_BEFORE, NamedValues, denied_behind, listed_values, negation_start
 from orchestrator.planning.lists.words import GAP, Names, Nouns, Sentence, compiled, listed, unique
+from shared.language import reader_sentence
 from shared.language.text import HAN, is_han, value_key
 from shared.models.enumeration import FieldFilter
 
@@ -261,9 +262,26 @@ class FieldTaker:
         meant = Meant(unique(names), unique(values))
         if compiled("<all_of!>").search(self.sentence.text[start:end]) and len(spelt) > 1 and not negated:
             del self._named.read_as[told:]
-            self.told(spelt, meant)
+            if apart := self._each_alone(group, spelt):
+                self.all_told(spelt, apart)
+                for one in apart[1:]:
+                    self.put(one, negated=False)
+                meant = apart[0]
+            else:
+                self.told(spelt, meant)
         self.append(meant, start, end, negated=negated)
         return True
+
+    def _each_alone(self, group: FieldGroup, spelt: list[str]) -> list[Meant]:
+        """Each value by itself, where documents have several of that field: all of them are wanted."""
+        apart = [meant for each in spelt if (meant := group.meant(each))]
+        several = len(apart) == len(spelt) and not any(self.known.is_single(meant.names) for meant in apart)
+        return apart if several else []
+
+    def all_told(self, spelt: list[str], apart: list[Meant]) -> None:
+        """Tell that a document must have each of these values."""
+        every = reader_sentence("list_each_of", self.question, *(" + ".join(map(self._told, apart)),))
+        self._named.read_as.append(f"{', '.join(spelt)}: {every}")
 
     def is_bound(self, spelt: list[str], start: int) -> bool:
         """True for a number that others are compared with, behind a word that was not understood: "under 20"."""
@@ -272,6 +290,11 @@ class FieldTaker:
 
     def told(self, spelt: list[str], meant: Meant) -> None:
         self._named.read_as.append(f"{', '.join(spelt)}: {self._told(meant)}")
+
+    def left_open(self, said: str, meant: Meant) -> None:
+        """Several fields have the value, and nothing says which of them is meant: that is told."""
+        labels = reader_sentence("comma", self.question).join(self.known.spelt(meant.names))
+        self._named.warnings.append(reader_sentence("list_field_open", self.question, said, labels))
 
     def _told(self, meant: Meant) -> str:
         return f"{' or '.join(self.known.spelt(meant.names))} = {' or '.join(meant.values)}"
@@ -287,6 +310,14 @@ class FieldTaker:
             self._named.unknown.append((group.spelt[0], spelt, group.near(spelt)))
 
     def _put(self, group: FieldGroup, values: tuple[str, ...], start: int, end: int, *, negated: bool) -> None:
+        yes, no = self.known.flag(group) if not values else ((), ())
+        if yes:  # "without an escort" of a field that says no
+            wanted = FieldFilter(names=group.first, values=no if negated and no else yes, negated=negated and not no)
+            self._named.fields.append(wanted)
+            self.told([self.sentence.text[start:end].strip()], Meant(group.first, wanted.values))
+            self.sentence.take(start, end)
+            self._named.taken[self.sentence.takes] = wanted
+            return
         self.append(Meant(group.first, values), start, end, negated=negated)
 
     def put(self, meant: Meant, *, negated: bool) -> None:

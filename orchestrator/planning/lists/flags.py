@@ -1,4 +1,4 @@
-"""Reads fields that are yes or no: "renewed automatically" of a field "automatic renewal". Pure."""
+"""Reads fields that are yes or no: "renewed automatically" of "automatic renewal", 没有展出 of 是否展出. Pure."""
 
 from __future__ import annotations
 
@@ -6,38 +6,74 @@ import re
 
 from orchestrator.planning.lists.field_values import FieldGroup, KnownFields, Meant
 from orchestrator.planning.lists.fields import FieldTaker
-from orchestrator.planning.lists.markers import is_negated
-from orchestrator.planning.lists.words import compiled, listed
-from shared.language.text import value_key
+from orchestrator.planning.lists.markers import is_negated, negation_start
+from orchestrator.planning.lists.words import compiled
+from shared.language.text import is_han, value_key
 
 _WORD = re.compile(r"[a-z][a-z\-]*")
 #: Two words are forms of one where so many letters at their beginning are the same.
 _SAME = 5
+_SAID = r"(?:<field_said>|<field_lead>|<flag_verb>)(?:\s+(?:<article_words>))?\s*$"
+_LEAST_HAN = 2
 
 
 def take_flags(taker: FieldTaker) -> None:
     """Take the words of such a field's name out, in any order and form: its value is yes, where denied it is not."""
-    for group, yes in _flags(taker.known):
-        names = [words for name in group.first if len(words := _WORD.findall(name)) > 1]
-        place = next((place for words in names if (place := _place_of(words, taker.text))), None)
-        if place and not taker.in_words(place[0]):
-            said = compiled(r"(?:<field_said>|<field_lead>)\s*$").search(taker.text[: place[0]])
-            meant = Meant(group.first, yes)
-            taker.told([taker.text[place[0] : place[1]]], meant)
-            begun = said.start() if said and not is_negated(taker.sentence, place[0]) else place[0]
-            taker.append(meant, begun, place[1], negated=False)
+    for group, yes, no in _flags(taker.known):
+        found = next((place for name in group.first if (place := _place(name, taker))), None)
+        if found is None or taker.in_words(found[0]):
+            continue
+        start, end, denied = found
+        said = compiled(_SAID).search(taker.text[:start])
+        meant = Meant(group.first, no if denied and no else yes)
+        taker.told([taker.text[start:end]], meant)
+        begun = said.start() if said and not is_negated(taker.sentence, start) else start
+        begun = negation_start(taker.sentence, begun) if denied and no else begun
+        taker.append(meant, begun, end, negated=denied and not no)
 
 
-def _flags(known: KnownFields) -> list[tuple[FieldGroup, tuple[str, ...]]]:
-    """The fields all of whose values are yes or no, with those that are yes."""
-    yes, no = (frozenset(map(value_key, listed(name))) for name in ("flag_yes", "flag_no"))
-    found = {}
-    for group in known.groups.values():
-        values = {value: value_key(value) for key in group.first for value in known.values(key)}
-        affirmed = tuple(value for value, key in values.items() if key in yes)
-        if affirmed and not group.instead and {*values.values()} <= yes | no:
-            found[group.first] = (group, affirmed)
-    return list(found.values())
+def _flags(known: KnownFields) -> list[tuple[FieldGroup, tuple[str, ...], tuple[str, ...]]]:
+    """The fields all of whose values are yes or no, with those that are yes and those that are no."""
+    found = {group.first: (group, *known.flag(group)) for group in known.groups.values()}
+    return [(group, yes, no) for group, yes, no in found.values() if yes]
+
+
+def _place(name: str, taker: FieldTaker) -> tuple[int, int, bool] | None:
+    """Where the words of a name stand, and whether they are denied in themselves: "uncertified", 未展出."""
+    if is_han(name):
+        return _han_place(name, taker.text)
+    words = [word for word in _WORD.findall(name) if not compiled("<flag_lead>").fullmatch(word)]
+    if len(words) > 1:
+        place = _place_of(words, taker.text)
+        return (*place, False) if place else None
+    for found in _WORD.finditer(taker.text) if words else ():
+        if taker.known.anywhere.at(taker.text, found.start()):
+            continue
+        denied = compiled("(?:<flag_un!>)").match(found[0])
+        if _is_form(found[0], words[0]):
+            return *found.span(), False
+        if denied and _is_form(found[0][denied.end() :].lstrip("-"), words[0]):
+            return *found.span(), True
+    return None
+
+
+def _is_form(word: str, name: str) -> bool:
+    """True for the one word of a name: as it is written, or another form of it where it is long."""
+    return value_key(word) == value_key(name) or (len(name) > _SAME and _alike(word, name))
+
+
+def _han_place(name: str, text: str) -> tuple[int, int, bool] | None:
+    """Where what is so, or not so, stands in Han characters: 展出 of 是否展出, with what says that it is not."""
+    stem = compiled("^(?:<flag_lead>)").sub("", name)
+    stem = compiled("(?:<flag_tail>)$").sub("", stem)
+    place = text.find(stem) if len(stem) >= _LEAST_HAN else -1
+    if place < 0:
+        return None
+    denied = compiled("(?:<flag_denied>)$").search(text[:place])
+    said = denied or compiled("(?:<flag_said>)$").search(text[:place])
+    end = place + len(stem)
+    behind = compiled("(?:<tie_done>)?").match(text, end)
+    return said.start() if said else place, behind.end() if behind else end, denied is not None
 
 
 def _place_of(name: list[str], text: str) -> tuple[int, int] | None:

@@ -18,7 +18,7 @@ from orchestrator.planning.lists.words import (
     unique,
 )
 from shared.language import reader_sentence
-from shared.language.text import HAN, is_han, value_key
+from shared.language.text import HAN, is_han, plain, value_key
 from shared.models.enumeration import Values
 
 _PATHISH = re.compile(r"(?:[\w.\-]+/)+[\w.\-]*")
@@ -89,13 +89,14 @@ def take_listed_folder(sentence: Sentence, values: Values, named: NamedValues) -
     ):
         return
     names, kinds = folder_names(values.folders), kind_names(values.kinds)
-    text = sentence.text
+    text, exists = sentence.text, compiled("<head_exists>").search(plain(named.question))  # "is there a late voyage"
     places = [place for place in range(len(text)) if _begins_name(text, place)]
     if any(kinds.at(text, place) for place in places):
         return
     for place in places:
         known = names.at(text, place)
-        one = (named.order or named.by) and not text[known.end : known.end + 1].isalnum() if known else False
+        single = named.order or named.by or compiled("<each_one> $").search(text[:place]) or exists
+        one = single and not text[known.end : known.end + 1].isalnum() if known else False
         if (
             known is None
             or not (one or _ends_name(text, place, known.end))

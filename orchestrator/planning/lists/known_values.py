@@ -56,12 +56,23 @@ class KnownValues:
             f"{text[tie.start : start]} {text[end : tie.end]}", tie, meant
         ):
             return False
+        every = compiled("<all_of!>").search(text[start:end]) if len(spelt) > 1 else None
+        if every and not tie.negated and not is_negated(self._taker.sentence, start):
+            apart = [self._meant([each], tie) for each in spelt]
+            if not any(self._known.is_single(one.names) for one in apart) and len({one.names for one in apart}) == 1:
+                self._taker.all_told(spelt, apart)
+                for one in apart[1:]:
+                    self._taker.put(one, negated=False)
+                self._taker.append(apart[0], tie.start, tie.end, negated=False)
+                return True
         if self._are_apart(spelt, tie):
             return self._take_each(spelt, tie, negated=tie.negated or is_negated(self._taker.sentence, start))
         said = " ".join(text[tie.start : tie.end].replace(GAP, " ").split())
         as_spelt = all(any(value_key(value) in value_key(each) for each in spelt) for value in meant.values)
         if tie.words or form or not (as_spelt and self._known.is_state(meant.names)):
             self._taker.told([said] if tie.words or form else spelt, meant)
+        if len({self._known.groups[name].first for name in meant.names}) > 1:
+            self._taker.left_open(said, meant)
         self._taker.append(meant, tie.start, tie.end, negated=tie.negated or is_negated(self._taker.sentence, start))
         return True
 
@@ -119,6 +130,8 @@ class KnownValues:
         if word is None or not compiled(r"<did>\s+$").search(self._taker.text[:start]):
             return None
         values = self._known.forms.get(" ".join(terms(word[0])), ())
+        if word[0].endswith("ed") and not any(value_key(value) == value_key(word[0]) for value in values):
+            return None  # what was opened need not be open
         return KnownName(values, word.end()) if values else None
 
     def _holding(self, spelt: list[str]) -> list[Meant]:
@@ -128,12 +141,34 @@ class KnownValues:
         """The fields that have the values; of several the one that the words around them are of."""
         found = self._holding(spelt)
         named = [meant for meant in found if any(of_one_word(word, name) for word in tie.words for name in meant.names)]
+        if not named and len(found) > 1 and len(spelt) == 1:
+            named = self._directed(found, tie)
         names = unique([name for meant in named or found for name in meant.names])
         return Meant(names, unique([value for meant in named or found for value in meant.values]))
+
+    def _directed(self, found: list[Meant], tie: Tie) -> list[Meant]:
+        """The fields that the small word before a value points to: "to Gdansk" of a destination."""
+        text = self._taker.text[: tie.end]
+        for way in ("to", "from"):
+            if compiled(rf"<way_{way}>(?:<article_words>|\s)*$").search(text[: self._value_start(tie)]):
+                return [one for one in found if any(compiled(f"(?:<named_{way}!>)").search(name) for name in one.names)]
+        return []
+
+    def _value_start(self, tie: Tie) -> int:
+        """Where the value begins that is tied: behind the small words before it."""
+        text, place = self._taker.text, tie.start
+        while place < tie.end and self._known.anywhere.at(text, place) is None:
+            place += 1
+        return place
 
     def _of_another_field(self, text: str, tie: Tie, meant: Meant) -> bool:
         """True where the words around a value speak of a field that is not its own: "reviewed by Ada", 审核人是张三."""
         if any(is_han(word) and compiled("<role_end>").search(word) for word in tie.words):
+            return True
+        if any(of_one_word(word, name) for word in tie.words for name in meant.names):
+            return False
+        called = [key for word in tie.words if not is_han(word) for key in self._known.names.of(word)]
+        if any(not {*self._known.groups[key].first} & {*meant.names} for key in called):  # "causes of the open claims"
             return True
         if not text.strip() or any(compiled(f"<said_{each}>|<behind_{each}>").search(text) for each in _ANYBODYS):
             return False

@@ -8,8 +8,9 @@ from datetime import date
 
 from celery import Celery
 
-from orchestrator.planning.lists.possible import asks_for_several, names_list, nearly_lists
-from orchestrator.planning.lists.reading import Reading, read_closely
+from orchestrator.planning.lists.closely import read_closely
+from orchestrator.planning.lists.possible import asks_for_one, asks_for_several, names_list, nearly_lists
+from orchestrator.planning.lists.reading import Reading
 from orchestrator.planning.lists.runs import told
 from orchestrator.planning.lists.understood import understood
 from orchestrator.planning.tree import Grown, original_leaf
@@ -21,6 +22,7 @@ from shared.language import reader_sentence
 from shared.models import ROOT_ID, Facet, Filters, JobRequest, Node
 from shared.models.enumeration import Scan, Values, ValuesReply, ValuesRequest
 from shared.models.plan import Shard
+from shared.models.route import PlannerName, Route
 from shared.providers.fallbacks import fell_back
 from shared.providers.time_shares import seconds_for
 from shared.settings import Settings
@@ -51,11 +53,10 @@ def plan_list(run: TaskRun, app: Celery, settings: Settings, *, possible: bool =
 
         today = date.today()  # noqa: DTZ011 - the reader's "last month"
         reading, known = read_closely(job.request.question, job.request.filters, known_under, today)
-        if possible and not (reading.scan and names_list(job.request.question, known, reading.scan, whole=whole)):
-            return _no_list(job.request.question, known, reading)
-        if reading.scan is None:
-            return Grown(warnings=(*reading.warnings, _INSTEAD))
-        scan = _without_excluded(reading.scan, settings.search.excludes)
+        found = listed_or_told(job.request.question, reading, known, possible=possible, whole=whole)
+        if found.scan is None:
+            return Grown(warnings=found.warnings)
+        scan = _without_excluded(found.scan, settings.search.excludes)
         counted = _ask_search_pool(app, settings, asked.model_copy(update={"scan": scan}), timeout_s)
     except RamifyError as error:
         if possible:
@@ -78,13 +79,35 @@ def defines(request: JobRequest, app: Celery, settings: Settings, symbol: str, t
         return False
 
 
-def _no_list(question: str, known: Values, reading: Reading) -> Grown:
+def listed_or_told(
+    question: str, reading: Reading, known: Values, *, possible: bool = False, whole: bool = False
+) -> Reading:
+    """The reading where it is a list; else without a scan, and with why it is searched. See `plan_list`."""
+    scan = reading.scan
+    if possible and not (scan and names_list(question, known, scan, whole=whole, noun=reading.noun)):
+        return Reading(warnings=_no_list(question, known, reading), unread=reading.unread)
+    return reading if scan else reading.model_copy(update={"warnings": (*reading.warnings, _INSTEAD)})
+
+
+def _no_list(question: str, known: Values, reading: Reading) -> tuple[str, ...]:
     """Why a question that looks like a list is searched; nothing where it does not."""
-    several = asks_for_several(question)
-    if reading.unread and (several or (reading.scan and nearly_lists(question, known, reading.scan))):
-        return Grown(warnings=(told("list_not_made", reading.unread, question),))
-    why = reading.warnings if reading.scan is None else (reader_sentence("list_no_noun", question),)
-    return Grown(warnings=why if several else ())
+    several, one = asks_for_several(question), bool(known.fields) and asks_for_one(question)
+    nearly = reading.scan is not None and nearly_lists(question, known, reading.scan)
+    if reading.unread and (several or one or nearly):
+        return (told("list_not_made", reading.unread, question),)
+    if several:
+        return reading.warnings if reading.scan is None else (reader_sentence("list_no_noun", question),)
+    scan = reading.scan
+    whole = bool(known.fields) and scan is not None and not reading.unread and bool(scan.fields or scan.by)
+    return (told("list_only_searched", (question.strip(),), question),) if one or whole else ()
+
+
+def searched_not_listed(question: str, route: Route) -> tuple[str, ...]:
+    """What is said of a question in the form of a list that its words keep from being one: it is searched."""
+    unsaid = {PlannerName.NONE, PlannerName.REQUEST, PlannerName.ENUMERATION}
+    if route.by == "request" or route.planner in unsaid or not asks_for_several(question):
+        return ()
+    return (told("list_only_searched", (question.strip(),), question),)
 
 
 def _ask_search_pool(app: Celery, settings: Settings, request: ValuesRequest, timeout_s: float) -> Values:

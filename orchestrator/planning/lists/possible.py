@@ -6,7 +6,8 @@ import re
 
 from orchestrator.planning.lists.field_values import of_one_word
 from orchestrator.planning.lists.folders import folder_names
-from orchestrator.planning.lists.words import FIELD_NOUN, Names, Sentence, compiled, is_plural, kind_names
+from orchestrator.planning.lists.people import is_people
+from orchestrator.planning.lists.words import FIELD_NOUN, Names, Sentence, compiled, is_plural, kind_names, listed
 from shared.language.routing import prepared
 from shared.language.text import HAN, is_han, plain, terms
 from shared.models.enumeration import Scan, Values
@@ -37,12 +38,13 @@ def may_be_list(question: str) -> bool:
     return not any(compiled("<no_list>").search(text[place:]) for place in begins)
 
 
-def names_list(question: str, values: Values, scan: Scan, *, whole: bool = False) -> bool:
+def names_list(question: str, values: Values, scan: Scan, *, whole: bool = False, noun: str = "") -> bool:
     """True where the noun that `question` is about exists, and more than its kind was understood of it.
 
     `scan` is what was read of it. The noun is a kind, a folder, a word for documents or, where code is stored, for
     definitions: in the plural in English, behind all that describes it in Chinese; anywhere where nothing of the
-    question is unread. `whole`: only such a question is a list, as one that ends like a statement.
+    question is unread. `whole`: only such a question is a list, as one that ends like a statement. `noun`: what is
+    asked for, where fields say which documents those are.
     """
     asked = prepared(question)
     text = Sentence(asked.text).text
@@ -53,8 +55,12 @@ def names_list(question: str, values: Values, scan: Scan, *, whole: bool = False
     heads = _Heads(values)
     someone = compiled("<head_who>").search(text) is not None
     if someone:
-        asked_for = scan.per or compiled("<head_who_are>").search(text)
-        return bool(asked_for) and not scan.unread and (heads.anywhere(text) or heads.is_value(text))
+        return not scan.unread and _asks_somebody(text, scan, heads)
+    if noun and not scan.unread and not whole:
+        return True
+    several = len([*scan.fields, *scan.choices]) > 1
+    if several and not (whole or scan.unread) and compiled("<joint_noun>").search(text):  # 2026年上半年送修的一级文物
+        return True
     if scan.per and not scan.unread:  # "how many tickets per team", "which suppliers are there"
         return True
     return _names_documents(text, scan, heads)
@@ -63,6 +69,9 @@ def names_list(question: str, values: Values, scan: Scan, *, whole: bool = False
 def _names_documents(text: str, scan: Scan, heads: _Heads) -> bool:
     if not (_says_more(scan) or (compiled("<head_counted>").search(text) and scan.found.kinds and not scan.unread)):
         return False
+    exists = compiled("<head_exists>").search(text) is not None
+    if exists and not scan.unread and (scan.found.kinds or scan.found.paths):  # "is there an open claim"
+        return True
     some = scan.by or (scan.order and scan.limit)
     if some and not scan.unread and (scan.found.kinds or scan.found.paths):  # "the most expensive film"
         return True
@@ -77,6 +86,23 @@ def _names_documents(text: str, scan: Scan, heads: _Heads) -> bool:
     return bool(named) or (bool(scan.fields) and heads.is_value(text))
 
 
+def _asks_somebody(text: str, scan: Scan, heads: _Heads) -> bool:
+    """True where the people of documents, or documents that are people, are asked for by what was understood."""
+    conditions = scan.fields or scan.choices or scan.by
+    flags = {*listed("flag_yes"), *listed("flag_no")}
+    so = [value for wanted in scan.fields for value in wanted.values if plain(value) in flags]
+    if compiled("<who_is_named>").search(text) and not so:  # "who is Ada Lovelace", not "who is insured"
+        return False
+    documents = [*scan.found.kinds, *(folder.rstrip("/").rpartition("/")[2] for folder in scan.found.paths)]
+    if documents and all(map(is_people, documents)) and conditions:
+        return True
+    named = [wanted for wanted in scan.fields if wanted.values]
+    if scan.per and (named or documents or scan.found.after or scan.found.before or scan.order):
+        return True
+    asked_for = scan.per or scan.columns or compiled("<head_who_are>").search(text)
+    return bool(asked_for) and (heads.anywhere(text) or heads.is_value(text))
+
+
 def _does(text: str, scan: Scan) -> bool:
     """True where the verb of "what did Ada review" is that of the field whose value she is."""
     names = [name for wanted in scan.fields for name in wanted.names]
@@ -85,7 +111,16 @@ def _does(text: str, scan: Scan) -> bool:
 
 def asks_for_several(question: str) -> bool:
     """True for a question in the form of a list: "which tickets ...", 哪些 ...; what is wrong with it is to be told."""
-    return compiled("<head_shape>").search(plain(prepared(question).low)) is not None
+    text = plain(prepared(question).low)
+    return compiled("<head_shape>").search(text) is not None and compiled("<no_shape>").search(text) is None
+
+
+def asks_for_one(question: str) -> bool:
+    """True for one that asks which of all documents or people it is: "who ...", "the oldest ...", "is there ..."."""
+    text = plain(prepared(question).low)
+    return compiled("<head_shape_one>|<amount_asked>").search(text) is not None and (
+        compiled("<no_shape>").search(text) is None
+    )
 
 
 def nearly_lists(question: str, values: Values, scan: Scan) -> bool:

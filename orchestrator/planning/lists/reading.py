@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import date
+from functools import partial
 
 from orchestrator.planning.lists.choices import take_choices, take_least
 from orchestrator.planning.lists.columns import take_columns
@@ -13,9 +14,10 @@ from orchestrator.planning.lists.content import ContentReader
 from orchestrator.planning.lists.dates import DateSpan, spans, unread_time, with_assumed_years, with_years
 from orchestrator.planning.lists.definitions import asks_bases_of_functions, take_definitions
 from orchestrator.planning.lists.exceptions import repeat_exceptions
-from orchestrator.planning.lists.field_told import field_doubts, without_field
+from orchestrator.planning.lists.field_told import field_doubts
 from orchestrator.planning.lists.field_values import KnownFields, field_names
 from orchestrator.planning.lists.fields import FieldTaker
+from orchestrator.planning.lists.firsts import take_firsts
 from orchestrator.planning.lists.flags import take_flags
 from orchestrator.planning.lists.folders import (
     folder_names,
@@ -26,7 +28,7 @@ from orchestrator.planning.lists.folders import (
     take_short_noun,
 )
 from orchestrator.planning.lists.groups import take_groups
-from orchestrator.planning.lists.kinds import folder_of_kind, joins_kinds, misspelt, say_in_year, without_kind
+from orchestrator.planning.lists.kinds import joins_kinds, misspelt, say_in_year
 from orchestrator.planning.lists.known_values import KnownValues
 from orchestrator.planning.lists.markers import (
     KnownTags,
@@ -50,11 +52,12 @@ from orchestrator.planning.lists.words import (
     Nouns,
     Sentence,
     compiled,
+    is_plural,
     kind_names,
     unique,
 )
 from shared.language import reader_sentence
-from shared.language.text import has_cjk, plain, value_key
+from shared.language.text import has_cjk, is_han, plain, value_key
 from shared.models import Filters
 from shared.models.base import Model
 from shared.models.code import CodeScan
@@ -64,6 +67,12 @@ from shared.models.enumeration import MAX_COLUMNS, FieldFilter, Scan, Values
 MAX_CONDITIONS = 12
 #: "or" between two things that were taken out and are no values of the same: no filter can say it.
 _EITHER_OF_TWO = rf"{GAP} *[,、]? *(?:<either>) *(?:(?:<field_lead>|<field_said>|<article_words>) *)*{GAP}"
+#: Around a noun that is asked for: in Latin letters in front, in Han characters behind all that describes it.
+_LATIN_HEAD = rf"(?:(?:<head_lead>|<article_words>|{GAP}|\d+)\s*)+"
+_LATIN_BEHIND = rf"\s*(?:$|[?.!]|{GAP}|(?!do |does |did )<head_behind>)"
+_HAN_HEAD = rf"(?:^|{GAP}|<value_end!>|<counted>|<head_asked>)\s*$"
+_HAN_BEHIND = r"\s*(?:$|[?？!。]|<tail>|<head_tail>|<head_asked>)"
+_LONGEST_NOUN = 4
 _MOST_EXCLUSIVE = 4
 _NOTHING = (
     "It was not understood which documents are to be listed: say a tag, a kind, a folder, a time or words in them."
@@ -76,22 +85,30 @@ _LONG = f"More than {MAX_CONDITIONS} words to look for are no list: name what th
 class Reading(Model):
     """The scan, or None when the question was not understood; `warnings` say why, or what is odd about it.
 
-    `unread`: words that were not understood.
+    `unread`: words that were not understood. `noun`: what the documents are called that are asked for, where it is no
+    kind, folder or usual word for documents: it stands for those with the fields that are named.
     """
 
     scan: Scan | None = None
     warnings: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
+    noun: str = ""
 
 
-def read_question(question: str, filters: Filters, values: Values, today: date) -> Reading:
+def read_question(  # noqa: PLR0913 - a question, what it is read with, and what is known of the documents
+    question: str, filters: Filters, values: Values, today: date, *, undated: bool = False, of_people: bool = False
+) -> Reading:
     """What `question` wants all of, among the documents under `filters`, which hold besides it.
+
+    `undated`: these documents have no date of their own, so a time in the question is one of a field of days.
+    `of_people`: they are people themselves, so who is asked for is no value of a field.
 
     `values` are those that exist there. A value named expressly ("tagged redis") is a filter; a bare one ("redis
     notes") is one where it exists; behind "about" a tag counts beside the words; words behind "mentions" must be
     contained. What is none of these is named in a warning and only orders the list; where nothing
     else was understood, the question is to be searched.
     """
+    again = partial(read_question, today=today, undated=undated, of_people=of_people)
     sentence = Sentence(question)
     named = NamedValues(question=question)
     _take_exclusive(sentence, named)
@@ -102,14 +119,15 @@ def read_question(question: str, filters: Filters, values: Values, today: date) 
     kinds, tags = (Names(()), Names(())) if code else (kind_names(values.kinds), Names(values.tags))
     nouns = Nouns(kinds, folder_names(values.folders), tags)
     if code is None:
-        take_groups(sentence, known, nouns, named)
+        take_groups(sentence, known, nouns, named, of_people=of_people)
         take_scales(sentence, known, named)
         take_comparisons(sentence, known, named)
-    if why := _take_times(sentence, named, question, known, today):
+    if why := _take_times(sentence, named, question, known, today, undated=undated and code is None):
         return Reading(warnings=(why,))
     if code is None:
         take_lacking(sentence, named)
-    counting = _is_counting(sentence) if code else _take_order(sentence, known, nouns, named)
+    days = (today, undated)
+    counting = _is_counting(sentence) if code else _take_order(sentence, known, nouns, named, days)
     _take_values(sentence, named, values, nouns, None if code else known)
     take_choices(sentence, named)
     if compiled(_EITHER_OF_TWO).search(sentence.text) or joins_kinds(sentence.text, kinds):
@@ -118,65 +136,73 @@ def read_question(question: str, filters: Filters, values: Values, today: date) 
     if named.only_tags and not named.tags:
         named.left.append(named.only_tags)
         named.only_tags = ""
+    noun = "" if code else _asked_noun(sentence, content, named, nouns)
+    content.unread = [] if noun else content.unread
     unread = unique([*named.left, *named_runs(content.unread, sentence, question)])
     joined = _joined(named.fields, known)
     named.fields = [one.model_copy(update={"names": known.spelt(one.names)}) for one in joined]
     read = {"counting": counting, "index_version": values.index_version, "unread": unread}
     scan = _scan(filters, named, content).model_copy(update=read)
-    meant = None if code or content.names_documents else misspelt(unread, kinds)
-    if meant and (corrected := re.sub(rf"\b{re.escape(meant[0])}\b", meant[1], question)) != question:
-        spelt = read_question(corrected, filters, values, today)
-        return spelt.model_copy(update={"warnings": (told("list_misspelt", meant, question), *spelt.warnings)})
+    spelt = None if code or content.names_documents or of_people else _respelt(question, unread, kinds)
+    if spelt:
+        reading = again(spelt[0], filters, values)
+        return reading.model_copy(update={"warnings": (told("list_misspelt", spelt[1], question), *reading.warnings)})
     scan = _of_code(scan, code) if code else scan
     if why := _why_not(scan, content, question):
-        if code and not code.conditions:  # 采购类合同: "class" is a part of another word
-            other = read_question(question, filters, values.model_copy(update={"code": 0}), today)
-            return other if other.scan and other.scan.found.kinds else Reading(warnings=(why,), unread=unread)
-        return Reading(warnings=(why,), unread=unread)
+        no_code = values.model_copy(update={"code": 0})  # 采购类合同: "class" is a part of another word
+        other = again(question, filters, no_code) if code and not code.conditions else None
+        return other if other and other.scan and other.scan.found.kinds else Reading(warnings=(why,), unread=unread)
     scan = scan.model_copy(update={"limit": 0 if unread else scan.limit, "also_called": _names_of_columns(scan, known)})
     scan = scan.model_copy(update={"understood": understood(scan) or "all documents"})
-    return Reading(scan=scan, warnings=_warnings(scan, named, content, values, question), unread=unread)
+    warnings = _warnings(scan, named, content, values, question)
+    return Reading(scan=scan, warnings=(*_of_noun(noun, question), *warnings), unread=unread, noun=noun)
 
 
-def read_closely(
-    question: str, filters: Filters, ask: Callable[[Filters], Values], today: date
-) -> tuple[Reading, Values]:
-    """The reading with the fields of those documents alone that it is of, and the values that it was read with.
-
-    `ask` gives the values under a filter. A name may be an owner of one kind and a reviewer of another one, and a
-    field that the listed kind does not have says nothing of it.
-    """
-    values = ask(filters)
-    reading = read_question(question, filters, values, today)
-    if (folder := folder_of_kind(reading.scan, values)) and not filters.paths:
-        values = without_kind(values, ask(filters.model_copy(update={"paths": (folder,)})), folder)
-        reading = read_question(question, filters, values, today)
-    scan = reading.scan
-    if scan is None or scan.code or not values.fields or not (scan.found.kinds or scan.found.paths):
-        return reading, values
-    inside = {"kinds": filters.kinds or scan.found.kinds, "paths": filters.paths or scan.found.paths}
-    own = ask(filters.model_copy(update=inside))
-    truncated = {*values.truncated} - {"fields"} | {*own.truncated} & {"fields"}
-    update = {"fields": own.fields, "fields_unknown": own.fields_unknown, "documents": own.documents}
-    values = values.model_copy(update={**update, "truncated": tuple(sorted(truncated))})
-    reading = read_question(question, filters, values, today)
-    warnings = (*reading.warnings, *without_field(reading.scan, values, question))
-    return reading.model_copy(update={"warnings": warnings}), values
+def _respelt(question: str, unread: Sequence[str], kinds: Names) -> tuple[str, tuple[str, str]] | None:
+    """The question with a kind spelt right, and what was misspelt; a verb behind "who" is none."""
+    meant = None if compiled("<head_who>").search(question.lower()) else misspelt(unread, kinds)
+    corrected = re.sub(rf"\b{re.escape(meant[0])}\b", meant[1], question) if meant else question
+    return (corrected, meant) if meant and corrected != question else None
 
 
-def _take_times(sentence: Sentence, named: NamedValues, question: str, known: KnownFields, today: date) -> str:
+def _asked_noun(sentence: Sentence, content: ContentReader, named: NamedValues, nouns: Nouns) -> str:
+    """What is asked for by a noun that the corpus has not, where fields say which documents those are; else empty."""
+    fields = named.fields or named.by or named.choices
+    if named.left or not fields or named.kinds or named.paths or content.names_documents or len(content.unread) != 1:
+        return ""
+    run = content.unread[0]
+    if len(run.parts) != 1 or run.negated:
+        return ""
+    words = range(len(run.spelt()[0]))
+    if any(names.at(run.spelt()[0], place) for names in nouns[:2] for place in words):
+        return ""
+    head, behind = sentence.text[: run.start], sentence.text[run.end :]
+    if is_han(run.spelt()[0]):
+        found = compiled(_HAN_HEAD).search(head) and compiled(_HAN_BEHIND).match(behind)
+        return run.spelt()[0] if found and len(run.spelt()[0]) <= _LONGEST_NOUN else ""
+    found = compiled(_LATIN_HEAD).fullmatch(head.strip()) and compiled(_LATIN_BEHIND).match(behind)
+    return run.spelt()[0] if found and is_plural(run.spelt()[0]) else ""
+
+
+def _of_noun(noun: str, question: str) -> tuple[str, ...]:
+    return (reader_sentence("list_noun_read", question, noun),) if noun else ()
+
+
+def _take_times(  # noqa: PLR0913 - what is read, with what, and where it goes
+    sentence: Sentence, named: NamedValues, question: str, known: KnownFields, today: date, *, undated: bool
+) -> str:
     """Take the spans of time out, and say where their days are a choice; why they cannot be read, or empty."""
     said = with_years(sentence.text, today)
     sentence.text = with_assumed_years(said, today)
     assumed = said != sentence.text
     repeat_exceptions(sentence, known.anywhere)
-    take_field_days(sentence, known, named, today)
+    take_field_days(sentence, known, named, today, undated=undated)
     days = spans(sentence.text, today)
     if stray := unread_time(sentence.text, days or ()):
         return told("list_time_unread", [stray], question)
     if days is None or not take_dates(sentence, days, named):
         return _NEVER
-    if assumed or any(span.vague for span in days):
+    if days and (assumed or any(span.vague for span in days)):
         named.warnings.append(told("list_time_read", [dated(span) for span in map(_as_filters, days)], question))
     return ""
 
@@ -185,11 +211,16 @@ def _is_counting(sentence: Sentence) -> bool:
     return compiled("<counting>").search(sentence.text) is not None
 
 
-def _take_order(sentence: Sentence, known: KnownFields, nouns: Nouns, named: NamedValues) -> bool:
+def _take_order(
+    sentence: Sentence, known: KnownFields, nouns: Nouns, named: NamedValues, days: tuple[date, bool]
+) -> bool:
     """Take the order out, and how many of it are asked for; whether the number of documents is asked for instead."""
-    take_superlatives(sentence, known, nouns, named)
+    today, undated = days
+    if not named.order:
+        take_superlatives(sentence, known, nouns, named)
+        take_firsts(sentence, known, nouns, named, today, undated=undated)
     counting, asked = _is_counting(sentence), sentence.text
-    if counting or named.by:
+    if counting or named.order or undated:
         return counting
     take_order(sentence, named)
     whole = compiled("<newest_first>|<oldest_first>").search(asked) or has_cjk(asked)

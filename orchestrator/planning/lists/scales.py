@@ -31,7 +31,7 @@ _LEAD = r"(?:<field_lead>|<field_said>)\s*$"
 _ONE_IS_MOST = ("severity", "priority")
 
 
-class _Scale(NamedTuple):
+class Scale(NamedTuple):
     """A field whose values are in an order: value -> place. `one_is_most`: the first number is the highest rank."""
 
     group: FieldGroup
@@ -45,13 +45,13 @@ class _BoundedValue(NamedTuple):
 
     start: int
     end: int
-    scale: _Scale
+    scale: Scale
     values: tuple[str, ...]
 
 
 def take_scales(sentence: Sentence, known: KnownFields, named: NamedValues) -> None:
     """Values of a scale with a bound beside them. What may be of several fields is left."""
-    scales = [] if known.truncated else list(_scales(known))
+    scales = [] if known.truncated else list(scales_of(known))
     for _ in range(_MOST_TAKEN if scales else 0):
         found = next(_bounded(sentence.text, scales, known), None)
         if found is None:
@@ -66,7 +66,7 @@ def take_scales(sentence: Sentence, known: KnownFields, named: NamedValues) -> N
         named.taken[sentence.takes] = wanted
 
 
-def _bounded(text: str, scales: list[_Scale], known: KnownFields) -> Iterator[_BoundedValue]:
+def _bounded(text: str, scales: list[Scale], known: KnownFields) -> Iterator[_BoundedValue]:
     for begins in WORD_BEGINS.finditer(text):
         start = begins.start()
         found = [(scale, name) for scale in scales if (name := scale.names.at(text, start)) and _whole(text, name.end)]
@@ -79,7 +79,7 @@ def _bounded(text: str, scales: list[_Scale], known: KnownFields) -> Iterator[_B
             yield bounds[0]
 
 
-def _around(text: str, start: int, scale: _Scale, name: KnownName, known: KnownFields) -> _BoundedValue | None:
+def _around(text: str, start: int, scale: Scale, name: KnownName, known: KnownFields) -> _BoundedValue | None:
     """The value with its bound, and the name of its field on either side."""
     end, begun, bound = name.end, start, ""
     called = known.names.at(text, end + len(text[end:]) - len(text[end:].lstrip()))
@@ -113,7 +113,7 @@ def _bound_before(text: str, place: int) -> tuple[str, int] | None:
     return None
 
 
-def _piece_before(text: str, place: int, scale: _Scale, known: KnownFields) -> int | None:
+def _piece_before(text: str, place: int, scale: Scale, known: KnownFields) -> int | None:
     """Where the name of the field begins that ends at `place`, or a word that links it to its value."""
     head = text[max(0, place - _LOOK_BACK) : place]
     offset, bare = place - len(head), head.rstrip()
@@ -125,12 +125,12 @@ def _piece_before(text: str, place: int, scale: _Scale, known: KnownFields) -> i
     return offset + link.start() if link and link.start() < len(bare) else None
 
 
-def _calls(text: str, scale: _Scale, known: KnownFields) -> bool:
+def _calls(text: str, scale: Scale, known: KnownFields) -> bool:
     places = (known.names.at(text, begins.start()) for begins in WORD_BEGINS.finditer(text))
     return any(name and known.groups[name.values[0]].first == scale.group.first for name in places)
 
 
-def _meant(scale: _Scale, value: str, bound: str) -> tuple[str, ...]:
+def _meant(scale: Scale, value: str, bound: str) -> tuple[str, ...]:
     by, way, whole = _BOUNDS[bound]
     sign = -way if by == "rank" and scale.one_is_most else way
     edge = scale.places[value]
@@ -143,7 +143,7 @@ def _whole(text: str, end: int) -> bool:
     return end >= len(text) or not (text[end - 1].isascii() and text[end].isascii() and text[end].isalnum())
 
 
-def _scales(known: KnownFields) -> Iterator[_Scale]:
+def scales_of(known: KnownFields) -> Iterator[Scale]:
     """The fields whose values are in an order: numbered alike, or words of a scale of the tables."""
     seen: set[tuple[str, ...]] = set()
     for group in known.groups.values():
@@ -152,14 +152,16 @@ def _scales(known: KnownFields) -> Iterator[_Scale]:
             continue
         seen.add(group.first)
         if numbered := _numbered(values):
-            yield _Scale(group, numbered, Names(values), one_is_most=_first_is_most(group, values))
+            yield Scale(group, numbered, Names(values), one_is_most=_first_is_most(group, values))
         elif worded := _worded(values):
-            yield _Scale(group, worded, Names(values))
+            yield Scale(group, worded, Names(values))
 
 
 def _numbered(values: Iterable[str]) -> dict[str, float]:
     """Value -> number where all are the same but for it: P1 to P4, Phase 2, 二级."""
     found = {value: _NUMBERED.fullmatch(in_digits(plain(value))) for value in values}
+    bare = [value for value in found if found[value] is None and compiled("<scale_none>").fullmatch(plain(value))]
+    found = {value: each for value, each in found.items() if value not in bare}
     forms = {(each["head"].strip(), each["tail"].strip()) if each else ("", "") for each in found.values()}
     if len(forms) != 1 or ("", "") in forms:
         return {}

@@ -9,7 +9,8 @@ from typing import NamedTuple
 from orchestrator.planning.lists.amounts import MONEY, Amounts, amounts_of, numeric_fields, own_unit_end
 from orchestrator.planning.lists.field_values import FieldGroup, KnownFields
 from orchestrator.planning.lists.markers import COUNT, MAX_LISTED, NamedValues, counted_in
-from orchestrator.planning.lists.words import Nouns, Sentence, compiled, is_plural
+from orchestrator.planning.lists.scales import scales_of
+from orchestrator.planning.lists.words import Nouns, Sentence, compiled, is_plural, listed
 from shared.language.text import HAN, is_han, value_key
 from shared.models.enumeration import AmountOrder, ListOrder
 
@@ -20,10 +21,12 @@ _MEASURED = {
     "extent": ("time", "months", "length"),
     "size": ("bytes", "area", "volume"),
 }
+#: The dimension of values in an order.
+SCALE = "scale"
 _DIRECTIONS: tuple[ListOrder, ...] = ("most", "least")
 #: Before what is most, and behind it: how many of them.
 _COUNT_BEFORE = rf"(?:<article_words>\s+)?(?:<top_of>\s*)?(?<![a-z0-9.]){COUNT}<counted>?\s*$"
-_COUNT_BEHIND = rf"\s*<tail>?\s*(?:<top_of>\s*)?{COUNT}<counted>"
+_COUNT_BEHIND = rf"\s*<tail>?\s*(?:<top_of>\s*{COUNT}<counted>?|{COUNT}<counted>)"
 _COUNT = rf"(?<![a-z0-9.])(?:<top_of>\s*)?(?<![a-z0-9.]){COUNT}<counted>?\s*"
 _LEAD = r"(?:(?:<field_lead>|<compare_verb>|<article_words>|<field_any>|<amount_verb>)\s*)*$"
 _NAME_LINK = r"\s*(?:<compare_is>|<tail>)?\s*$"
@@ -71,7 +74,8 @@ def take_superlatives(sentence: Sentence, known: KnownFields, nouns: Nouns, name
     elif behind := compiled(_COUNT_BEHIND).match(text, end):
         end, limit = behind.end(), counted_in(behind)
     sentence.take(start, end)
-    limit = limit or _counted_noun(sentence, nouns) or (0 if found.sorts else single(text, nouns))
+    alone = 1 if found.amounts.dimension == SCALE else single(text, nouns)  # all that have the highest go along
+    limit = limit or _counted_noun(sentence, nouns) or (0 if found.sorts else alone)
     if limit > MAX_LISTED:
         named.left.append(" ".join(text[start:end].split()))
         return
@@ -95,17 +99,66 @@ def _superlatives(text: str, known: KnownFields) -> Iterator[_Found]:
                 yield _Found(start, behind[2], *behind[:2], direction)
             elif before := _field_before(text, found.start(), known):
                 yield _Found(before[2], found.end(), *before[:2], direction)
-        for measured, dimensions in _MEASURED.items():
-            for found in compiled(f"<{direction}_{measured}>").finditer(text):
+        for measured in _MEASURED:
+            for found in compiled(f"<verb_{measured}>\\s*<verb_{direction}>|<{direction}_{measured}>").finditer(text):
                 if before := _field_before(text, found.start(), known):
                     yield _Found(before[2], found.end(), *before[:2], direction)
-                    continue
-                numeric = list(numeric_fields(known))
-                fields = [each for each in numeric if each[1].dimension.startswith(dimensions)]
-                if not fields and measured == "size":  # "the biggest contract"
-                    fields = [each for each in numeric if each[1].dimension.startswith(MONEY)]
-                if len(fields) == 1:
-                    yield _Found(found.start(), found.end(), *fields[0], direction)
+                elif field := _measured_by(measured, known):
+                    yield _Found(found.start(), found.end(), *field, direction)
+        yield from _of_scale(text, known, direction)
+
+
+def _measured_by(measured: str, known: KnownFields) -> tuple[FieldGroup, Amounts] | None:
+    """The field that says how expensive, heavy, long or big documents are: the only one, or the one called so."""
+    numeric = list(numeric_fields(known))
+    fields = [each for each in numeric if each[1].dimension.startswith(_MEASURED[measured])]
+    if not fields and measured == "size":  # "the biggest contract"
+        return _measured_by("money", known)
+    if len(fields) > 1:
+        for pattern in listed(f"named_{measured}"):
+            called = [each for each in fields if any(re.fullmatch(pattern, key) for key in each[0].first)]
+            if called:
+                fields = called
+                break
+    if not fields:
+        bare = [each for each in numeric if not each[1].unit]
+        names = "|".join(listed(f"named_{measured}"))
+        fields = [each for each in bare if any(re.fullmatch(names, key) for key in each[0].first)]
+    return fields[0] if len(fields) == 1 else None
+
+
+def _of_scale(text: str, known: KnownFields, direction: ListOrder) -> Iterator[_Found]:
+    """Phrases such as "the highest priority", "most urgent", 级别最高: by the places of values in their order."""
+    for scale in scales_of(known):
+        sign = -1.0 if scale.one_is_most else 1.0
+        amounts = Amounts({value: sign * place for value, place in scale.places.items()}, "", frozenset(), SCALE)
+        middle = sum(scale.places.values()) / len(scale.places) * sign
+        for found in compiled(f"<scale_{direction}_of>").finditer(text):
+            if called := _called(text, found, scale.group, known):
+                yield _Found(*called, scale.group, amounts, direction)
+                continue
+            place = found.end() + len(text[found.end() :]) - len(text[found.end() :].lstrip())
+            value = scale.names.at(text, place)
+            if value is None or compiled("<scale_word>").fullmatch(found[0]) is None:
+                continue
+            high = amounts.numbers[value.values[0]] >= middle
+            way: ListOrder = direction if high else "least" if direction == "most" else "most"
+            yield _Found(found.start(), value.end, scale.group, amounts, way)
+
+
+def _called(text: str, found: re.Match[str], group: FieldGroup, known: KnownFields) -> tuple[int, int] | None:
+    """Where the words begin and end where the name of that field stands beside what is highest."""
+    place = found.end() + len(text[found.end() :]) - len(text[found.end() :].lstrip())
+    behind = known.names.at(text, place) or known.short.at(text, place)
+    if behind and known.groups[behind.values[0]].first == group.first:
+        lead = compiled(_LEAD).search(text[: found.start()])
+        return (lead.start() if lead else found.start()), behind.end
+    head = compiled(_NAME_LINK).sub("", text[: found.start()], 1)
+    for begins in _BEGINS.finditer(head, max(0, len(head) - _LOOK_BACK)):
+        name = known.names.at(head, begins.start()) or known.short.at(head, begins.start())
+        if name and name.end == len(head) and known.groups[name.values[0]].first == group.first:
+            return begins.start(), found.end()
+    return None
 
 
 def _by_number(text: str, known: KnownFields) -> Iterator[_Found]:
@@ -135,8 +188,10 @@ def _field_behind(text: str, end: int, known: KnownFields) -> tuple[FieldGroup, 
     """The field of numbers whose name, or whose own unit, stands at `end`."""
     counted = compiled(r"\s*(?:<number_of>\s)?\s*").match(text, end)
     start = counted.end() if counted else end
-    if (name := known.names.at(text, start)) and (amounts := amounts_of(known.groups[name.values[0]])):
-        return known.groups[name.values[0]], amounts, name.end
+    for names in (known.names, known.short):
+        if (name := names.at(text, start)) and (amounts := amounts_of(known.groups[name.values[0]])):
+            tail = compiled(r"\s*<amount_tail>").match(text, name.end)
+            return known.groups[name.values[0]], amounts, tail.end() if tail else name.end
     fits = [
         (group, amounts, stop)
         for group, amounts in numeric_fields(known)
@@ -149,9 +204,10 @@ def _field_before(text: str, start: int, known: KnownFields) -> tuple[FieldGroup
     """The field of numbers whose name ends directly before `start`, and where that begins."""
     head = compiled(_NAME_LINK).sub("", text[:start], 1)
     for begins in _BEGINS.finditer(head, max(0, len(head) - _LOOK_BACK)):
-        name = known.names.at(head, begins.start())
-        if name and name.end == len(head) and (amounts := amounts_of(known.groups[name.values[0]])):
-            return known.groups[name.values[0]], amounts, begins.start()
+        for names in (known.names, known.short):
+            name = names.at(head, begins.start())
+            if name and name.end == len(head) and (amounts := amounts_of(known.groups[name.values[0]])):
+                return known.groups[name.values[0]], amounts, begins.start()
     return None
 
 

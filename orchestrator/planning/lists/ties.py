@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from orchestrator.planning.lists.words import GAP, KnownName, Names, Nouns, compiled
+from orchestrator.planning.lists.words import GAP, KnownName, Names, Nouns, compiled, listed
 from shared.language.text import HAN, is_han, terms
 
 WORD_BEGINS = re.compile(rf"(?<![a-z0-9_'])(?=[a-z0-9])|(?=[{HAN}])")
@@ -78,6 +78,10 @@ class Surroundings:
                 break
             if compiled("<only_who>").fullmatch(found[1]):
                 return None
+            if compiled("(?:<tie_time>)$").search(
+                self.text[: found.end(1)]
+            ):  # "after the Boreas left" is of another one
+                return None
             denies = compiled("<negation>").fullmatch(found[1]) and not compiled("<denies>").fullmatch(found[1])
             denies = denies or compiled("<denial_near>").fullmatch(found[1]) is not None
             if denies or compiled("<untied>").fullmatch(found[1]):
@@ -106,16 +110,21 @@ class Surroundings:
 
     def _latin_behind(self, end: int) -> Tie | None:
         """A verb with small words up to the end of the clause; nothing of it where more stands there."""
-        place, words, denied = end, list[str](), False
+        place, words, denied, last = end, list[str](), False, ""
+        stative = compiled(r"\s*<is_so>(?![a-z])").match(self.text, end) is not None
         for _ in range(_MOST_WORDS):
             found = _WORD_BEHIND.match(self.text, place)
             if _ENDS.match(self.text, place) or (words and found and self.begins_word(found.start(1))):
+                tied = last in listed("tie_prepositions") or compiled("<tie_participle>").fullmatch(last)
+                if stative and words and not tied:  # "for the clinic are urgent"
+                    return Tie(end, end)
                 return Tie(end, place, tuple(words), denied)
             if found is None or self.begins_word(found.start(1)):
                 break
             if compiled("<untied>").fullmatch(found[1]):
                 return None
             denied = denied or compiled("<denies>").fullmatch(found[1]) is not None
+            last = found[1]
             words += [] if _is_small(found[1]) or compiled("<denies>").fullmatch(found[1]) else [found[1]]
             if len(words) > 1:
                 break

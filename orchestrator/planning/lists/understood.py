@@ -9,6 +9,8 @@ from orchestrator.planning.lists.field_told import field_part
 from shared.models import Filters
 from shared.models.enumeration import Choice, Condition, Scan
 
+_WAYS = {"most": "highest", "least": "lowest", "newest": "latest", "oldest": "earliest"}
+
 
 def understood(scan: Scan) -> str:
     """What a scan looks for, in one line: `kind = decision, tag = redis, containing "cache"`.
@@ -42,13 +44,16 @@ def parts_of(scan: Scan) -> Iterator[str]:
         yield _condition(condition)
     yield from _order(scan)
     if scan.per:
-        yield f"per {scan.per.label}"
+        most = {"most": ", the most frequent first", "least": ", the least frequent first"}
+        yield f"per {scan.per.label}{'' if scan.by else most.get(scan.order, '')}"
 
 
 def _order(scan: Scan) -> Iterator[str]:
     if scan.by:
-        way = "highest" if scan.order == "most" else "lowest"
+        way = _WAYS.get(scan.order, "lowest")
         yield f"the {scan.limit} with the {way} {scan.by.label}" if scan.limit else f"{way} {scan.by.label} first"
+    elif scan.order in ("most", "least"):
+        return
     elif scan.order:
         yield f"the {scan.limit} {scan.order}" if scan.limit else f"{scan.order} first"
 

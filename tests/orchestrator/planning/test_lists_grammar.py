@@ -7,7 +7,7 @@ from datetime import date
 
 import pytest
 
-from orchestrator.planning.lists.reading import read_closely
+from orchestrator.planning.lists.closely import read_closely
 from shared.language import languages
 from shared.models import Filters
 from shared.models.enumeration import Values
