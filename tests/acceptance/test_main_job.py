@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -220,14 +221,17 @@ def test_ids_that_do_not_exist_are_named(ramify: Ramify) -> None:
             ask("nosuchjob")
 
 
-def test_a_second_ingest_changes_nothing_and_prune_removes_what_is_gone(ramify: Ramify, tmp_path: Path) -> None:
-    def ingest(*, prune: bool = False) -> dict[str, list[str]]:
-        found: dict[str, list[str]] = {}
-        for step in ramify.ingest([tmp_path], prune=prune):
-            for outcome in step.outcomes:
-                found.setdefault(outcome.status.value, []).append(Path(outcome.path).name)
-        return found
+def ingested(ramify: Ramify, folder: Path, *, prune: bool = False) -> dict[str, list[str]]:
+    """An ingest's outcomes: status -> names of files."""
+    found: dict[str, list[str]] = {}
+    for step in ramify.ingest([folder], prune=prune):
+        for outcome in step.outcomes:
+            found.setdefault(outcome.status.value, []).append(Path(outcome.path).name)
+    return found
 
+
+def test_a_second_ingest_changes_nothing_and_prune_removes_what_is_gone(ramify: Ramify, tmp_path: Path) -> None:
+    ingest = partial(ingested, ramify, tmp_path)
     (tmp_path / "zebra.md").write_text("# Zebrafish\n\nThe quokkawump sleeps in the reeds.", encoding="utf-8")
     (tmp_path / "other.md").write_text("# Other\n\nSomething about a plain topic.", encoding="utf-8")
     (tmp_path / "bad.md").write_bytes(b"\xff\xfe\x00bad\x00")
@@ -251,11 +255,13 @@ def test_a_second_ingest_changes_nothing_and_prune_removes_what_is_gone(ramify: 
     assert Path(other.path).name == "other.md"
     assert ingest()["added"] == ["other.md"], "what was removed is no known file"
 
+
+def test_a_line_that_a_long_file_no_longer_has_is_removed_when_the_ingest_ends(ramify: Ramify, tmp_path: Path) -> None:
     lines = [json.dumps({"id": n, "text": f"Line {n}.", "padding": "x" * 400_000}) + "\n" for n in range(4)]
     (tmp_path / "long.jsonl").write_text("".join(lines), encoding="utf-8")
-    assert len(ingest()["added"]) == 4
+    assert len(ingested(ramify, tmp_path)["added"]) == 4
     (tmp_path / "long.jsonl").write_text("".join(lines[1:]), encoding="utf-8")
-    assert ingest()["removed"] == ["long.jsonl#0"], "it travels in pieces"
+    assert ingested(ramify, tmp_path)["removed"] == ["long.jsonl#0"], "it travels in pieces"
 
 
 def test_a_part_of_a_folder_ingested_alone_keeps_its_path_and_is_pruned_with_the_folder(

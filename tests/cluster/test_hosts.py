@@ -42,6 +42,7 @@ OF_ONE_MACHINE = (
     "test_examples.py::test_given_an_agent_when_it_asks_over_mcp_then_the_answer_comes_and_its_source_is_read[stdio]",
     "test_http.py::test_given_operators_when_they_look_then_pools_lanes_and_counts_are_told",
     "test_ingest.py::test_given_a_corpus_when_ingested_again_then_only_what_changed_is_read_and_all_is_told",
+    "test_main_job.py::test_a_line_that_a_long_file_no_longer_has_is_removed_when_the_ingest_ends",
     "test_tenants.py::test_given_the_command_line_when_a_tenant_is_named_then_it_reaches_the_store_and_nobody_is_default",
 )
 JOBS = 300 if LONG else 100

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from datetime import date
 
-from orchestrator.planning.lists.field_told import without_field
+from orchestrator.planning.lists.doubts import without_field
 from orchestrator.planning.lists.field_values import of_one_word
 from orchestrator.planning.lists.folders import folder_names, leaf_of
 from orchestrator.planning.lists.kinds import folder_of_kind, without_kind

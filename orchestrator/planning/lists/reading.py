@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import date
 from functools import partial
 
@@ -12,9 +12,9 @@ from orchestrator.planning.lists.columns import take_columns
 from orchestrator.planning.lists.comparisons import take_comparisons, take_field_days
 from orchestrator.planning.lists.content import ContentReader
 from orchestrator.planning.lists.dates import DateSpan, spans, unread_time, with_assumed_years, with_years
-from orchestrator.planning.lists.definitions import asks_bases_of_functions, take_definitions
+from orchestrator.planning.lists.definitions import take_definitions
+from orchestrator.planning.lists.doubts import MAX_CONDITIONS, doubts, why_not
 from orchestrator.planning.lists.exceptions import repeat_exceptions
-from orchestrator.planning.lists.field_told import field_doubts
 from orchestrator.planning.lists.field_values import KnownFields, field_names
 from orchestrator.planning.lists.fields import FieldTaker
 from orchestrator.planning.lists.firsts import take_firsts
@@ -44,7 +44,7 @@ from orchestrator.planning.lists.runs import named as named_runs
 from orchestrator.planning.lists.runs import told
 from orchestrator.planning.lists.scales import take_scales
 from orchestrator.planning.lists.superlatives import single, take_superlatives
-from orchestrator.planning.lists.understood import dated, parts_of, understood
+from orchestrator.planning.lists.understood import dated, understood
 from orchestrator.planning.lists.words import (
     FIELD_NOUN,
     GAP,
@@ -57,14 +57,12 @@ from orchestrator.planning.lists.words import (
     unique,
 )
 from shared.language import reader_sentence
-from shared.language.text import has_cjk, is_han, plain, value_key
+from shared.language.text import has_cjk, is_han, value_key
 from shared.models import Filters
 from shared.models.base import Model
 from shared.models.code import CodeScan
 from shared.models.enumeration import MAX_COLUMNS, FieldFilter, Scan, Values
 
-#: A question with more words to look for is no list: hardly a document has them all.
-MAX_CONDITIONS = 12
 #: "or" between two things that were taken out and are no values of the same: no filter can say it.
 _EITHER_OF_TWO = rf"{GAP} *[,、]? *(?:<either>) *(?:(?:<field_lead>|<field_said>|<article_words>) *)*{GAP}"
 #: Around a noun that is asked for: in Latin letters in front, in Han characters behind all that describes it.
@@ -74,12 +72,7 @@ _HAN_HEAD = rf"(?:^|{GAP}|<value_end!>|<counted>|<head_asked>)\s*$"
 _HAN_BEHIND = r"\s*(?:$|[?？!。]|<tail>|<head_tail>|<head_asked>)"
 _LONGEST_NOUN = 4
 _MOST_EXCLUSIVE = 4
-_NOTHING = (
-    "It was not understood which documents are to be listed: say a tag, a kind, a folder, a time or words in them."
-)
-_DENIED = "It was not understood what the documents must not have."
 _NEVER = "The spans of time in the question have no day in common."
-_LONG = f"More than {MAX_CONDITIONS} words to look for are no list: name what the documents have in common."
 
 
 class Reading(Model):
@@ -118,18 +111,10 @@ def read_question(  # noqa: PLR0913 - a question, what it is read with, and what
     code = take_definitions(sentence, question, values)
     kinds, tags = (Names(()), Names(())) if code else (kind_names(values.kinds), Names(values.tags))
     nouns = Nouns(kinds, folder_names(values.folders), tags)
-    if code is None:
-        take_groups(sentence, known, nouns, named, of_people=of_people)
-        take_scales(sentence, known, named)
-        take_comparisons(sentence, known, named)
-    if why := _take_times(sentence, named, question, known, today, undated=undated and code is None):
-        return Reading(warnings=(why,))
-    if code is None:
-        take_lacking(sentence, named)
     days = (today, undated)
-    counting = _is_counting(sentence) if code else _take_order(sentence, known, nouns, named, days)
-    _take_values(sentence, named, values, nouns, None if code else known)
-    take_choices(sentence, named)
+    counting, why = _take_conditions(sentence, named, values, known, nouns, code=code, days=days, of_people=of_people)
+    if why:
+        return Reading(warnings=(why,))
     if compiled(_EITHER_OF_TWO).search(sentence.text) or joins_kinds(sentence.text, kinds):
         return Reading(warnings=(told("list_either", (question.strip(),), question),))
     content = ContentReader(sentence, kinds, tags, named)
@@ -148,14 +133,41 @@ def read_question(  # noqa: PLR0913 - a question, what it is read with, and what
         reading = again(spelt[0], filters, values)
         return reading.model_copy(update={"warnings": (told("list_misspelt", spelt[1], question), *reading.warnings)})
     scan = _of_code(scan, code) if code else scan
-    if why := _why_not(scan, content, question):
+    if why := why_not(scan, content, question):
         no_code = values.model_copy(update={"code": 0})  # 采购类合同: "class" is a part of another word
         other = again(question, filters, no_code) if code and not code.conditions else None
         return other if other and other.scan and other.scan.found.kinds else Reading(warnings=(why,), unread=unread)
     scan = scan.model_copy(update={"limit": 0 if unread else scan.limit, "also_called": _names_of_columns(scan, known)})
     scan = scan.model_copy(update={"understood": understood(scan) or "all documents"})
-    warnings = _warnings(scan, named, content, values, question)
+    warnings = doubts(scan, named, content, values, question)
     return Reading(scan=scan, warnings=(*_of_noun(noun, question), *warnings), unread=unread, noun=noun)
+
+
+def _take_conditions(  # noqa: PLR0913 - what is read, what is known of the documents, and where it goes
+    sentence: Sentence,
+    named: NamedValues,
+    values: Values,
+    known: KnownFields,
+    nouns: Nouns,
+    *,
+    code: CodeScan | None,
+    days: tuple[date, bool],
+    of_people: bool,
+) -> tuple[bool, str]:
+    """Take out what the documents are to have. Returns whether their number is asked for, and why a time is unread."""
+    today, undated = days
+    if code is None:
+        take_groups(sentence, known, nouns, named, of_people=of_people)
+        take_scales(sentence, known, named)
+        take_comparisons(sentence, known, named)
+    if why := _take_times(sentence, named, named.question, known, today, undated=undated and code is None):
+        return False, why
+    if code is None:
+        take_lacking(sentence, named)
+    counting = _is_counting(sentence) if code else _take_order(sentence, known, nouns, named, days)
+    _take_values(sentence, named, values, nouns, None if code else known)
+    take_choices(sentence, named)
+    return counting, ""
 
 
 def _respelt(question: str, unread: Sequence[str], kinds: Names) -> tuple[str, tuple[str, str]] | None:
@@ -274,12 +286,6 @@ def _names_of_columns(scan: Scan, known: KnownFields) -> dict[str, tuple[str, ..
     return {column: known.groups[key].first for column in scan.columns if (key := value_key(column)) in known.groups}
 
 
-def _also_fields(content: ContentReader, values: Values) -> list[str]:
-    """Words that texts must have and that are names or values of fields, too: another reading than the filter's."""
-    said = Names({*values.fields, *(value for known in values.fields.values() for value in known)})
-    return [word for one in content.conditions if not one.exact for word in one.words if said.of(word)]
-
-
 def _take_exclusive(sentence: Sentence, named: NamedValues) -> None:
     """Name "only" beside what a filter says: the filter lets in what has more, too."""
     if found := compiled("<exclusive_tags>").search(sentence.text):
@@ -293,68 +299,12 @@ def _take_exclusive(sentence: Sentence, named: NamedValues) -> None:
         sentence.text = f"{sentence.text[: found.start()]}{sentence.text[found.end() :]}"
 
 
-def _stray_times(scan: Scan) -> list[str]:
-    """Words of time that were not read beside a time that was: they make it another one."""
-    dated = scan.found.after or scan.found.before or scan.dates
-    return [run for run in scan.unread if compiled("<time_word>").search(plain(run))] if dated else []
-
-
-def _why_not(scan: Scan, content: ContentReader, question: str) -> str:
-    """Why the question is no list; empty where it is one."""
-    wanted = (*scan.found.kinds, *(tag for group in scan.tags for tag in group))
-    if content.denies_unknown or {*wanted} & {*scan.without_kinds, *scan.without_tags}:
-        return _DENIED
-    if len(content.conditions) > MAX_CONDITIONS:
-        return _LONG
-    if why := _why_unread(scan, content, question):
-        return why
-    return "" if understood(scan) or content.names_documents else _NOTHING
-
-
-def _why_unread(scan: Scan, content: ContentReader, question: str) -> str:
-    """Why what was not understood leaves no list; empty where it does."""
-    if stray := _stray_times(scan):
-        return told("list_time_unread", stray, question)
-    if scan.limit and scan.unread and not (scan.code or scan.found.paths or content.names_documents):
-        return told("list_limit_unread", scan.unread, question)
-    if scan.unread and scan.code and not scan.code.conditions and len([*parts_of(_unfiltered(scan))]) == 1:
-        return told("list_kind_alone", scan.unread, question)
-    if scan.code and asks_bases_of_functions(scan.code):
-        return told("list_unread_alone", scan.unread or (question,), question)
-    if scan.unread and not understood(_unfiltered(scan)):
-        return told("list_unread_alone", scan.unread, question)
-    return ""
-
-
-def _unfiltered(scan: Scan) -> Scan:
-    return scan.model_copy(update={"filters": Filters()})
-
-
 def _of_code(scan: Scan, code: CodeScan) -> Scan:
     """The same for definitions: what a text must say, and columns, are no conditions of these, and so are unread."""
     words = (word for condition in scan.conditions for word in condition.words)
     update = {"unread": unique([*scan.unread, *words, *scan.columns]), "conditions": (), "columns": ()}
     ranking = unique([*scan.ranking, *(one for one in scan.conditions if not one.negated)])[:MAX_CONDITIONS]
     return scan.model_copy(update={**update, "code": code, "ranking": ranking})
-
-
-def _warnings(scan: Scan, named: NamedValues, content: ContentReader, values: Values, question: str) -> tuple[str, ...]:
-    """What was not understood, and what was, if it may be meant otherwise."""
-    assumed = [*named.assumed, *content.assumed, *_also_fields(content, values)]
-    doubts = (*field_doubts(named, values, question), *_doubts(scan, assumed, question))
-    for sentence_name, words in (("list_apart", content.apart), ("list_phrase", content.phrases)):
-        doubts = (*doubts, told(sentence_name, unique(words), question)) if words and not scan.code else doubts
-    return (*named.warnings, *doubts)
-
-
-def _doubts(scan: Scan, assumed: list[str], question: str) -> Iterator[str]:
-    """What was not understood, and what may be meant otherwise, in the question's language."""
-    if scan.unread:
-        yield told("list_unread_code" if scan.code else "list_unread", scan.unread, question)
-    if scan.ranking:
-        yield reader_sentence("list_ranked_code" if scan.code else "list_ranked", question)
-    if assumed and not scan.code:
-        yield told("list_assumed", unique(assumed), question)
 
 
 def _scan(filters: Filters, named: NamedValues, content: ContentReader) -> Scan:
