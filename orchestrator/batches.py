@@ -30,7 +30,7 @@ from shared.tracing.spans import span
 
 _SHOWN = 200
 #: Lines that one script enters: it keeps Redis for a few milliseconds.
-_PAGE = 500
+_PAGE = 200
 _PageUnderWay = tuple[Page, "Future[list[LineRecord]]"]
 
 

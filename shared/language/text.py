@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
+from functools import lru_cache
 
 from shared.language import alternatives, derived, derived_last, languages
 
@@ -102,6 +103,7 @@ def plain(text: str) -> str:
     return normalised(fold(text))
 
 
+@lru_cache(maxsize=10_000)
 def value_key(value: str) -> str:
     """Equal for the spellings of one value: case, width, "redis-streams" and "Redis Streams", singular and plural."""
     return " ".join(_singular(word) for word in _JOINERS.split(plain(value).strip()) if word)

@@ -55,7 +55,7 @@ class Broker:
             self._send_chord(list(signature.tasks), signature.body)
             return
         tasks = getattr(signature, "tasks", None) or [signature]
-        self._publish([(task, self._new_id()) for task in tasks], chord)
+        self._publish([(task, self._new_id()) for task in tasks], chord or tasks[-1].options.get("chord"))
 
     def _send_chord(self, header: list[Any], body: Any) -> None:
         if len(header) == 1:  # Celery turns this into a chain

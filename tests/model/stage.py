@@ -20,6 +20,12 @@ if TYPE_CHECKING:
     from tests.model.world import World
 
 
+def _whole(signature: Signature, options: dict[str, Any]) -> Signature:
+    """The signature with what follows it: a member of a chord is sent as its first task and the rest of its chain."""
+    rest = options.get("chain") or []
+    return celery.canvas._chain(signature, *reversed(rest), app=signature.app) if rest else signature
+
+
 class Running:
     """A task as the steps see it while it runs."""
 
@@ -76,7 +82,7 @@ class Stage:
         from shared.tasks import work_tracker
 
         for kind in (Signature, celery.canvas._chain, celery.canvas._chord):
-            yield kind, "apply_async", lambda signature, *_, **__: self.world.send(signature)
+            yield kind, "apply_async", lambda signature, *_, **options: self.world.send(_whole(signature, options))
         for module in (work, reaper):
             yield module, "worker_id", self._later("worker_id")
         for module in (views, work_tracker):

@@ -50,7 +50,7 @@ def read_closely(question: str, filters: Filters, ask: Ask, today: date) -> tupl
             own = _own(values, ask(noun))
             again = _read_own(question, filters, ask, own, today, noun)
             return (again, own) if again.scan and not again.unread else (reading, values)
-        return _read_own(question, filters, ask, values, today, inside), values
+        return _read_own(question, filters, ask, values, today, inside, reading), values
     if scan is None or scan.code or not values.fields:
         return reading, values
     values = _own(values, ask(inside))
@@ -103,12 +103,22 @@ def _own(values: Values, own: Values) -> Values:
 
 
 def _read_own(  # noqa: PLR0913, PLR0917 - a question, what it is read with, and the documents that it is of
-    question: str, filters: Filters, ask: Ask, values: Values, today: date, inside: Filters
+    question: str,
+    filters: Filters,
+    ask: Ask,
+    values: Values,
+    today: date,
+    inside: Filters,
+    reading: Reading | None = None,
 ) -> Reading:
-    """The reading with the fields of these documents. Where they have no date, a time is one of their fields'."""
+    """The reading with the fields of these documents. Where they have no date, a time is one of their fields'.
+
+    `reading`: the one with these values, where there is one.
+    """
     text = Sentence(question).text
     of_people = _of_people(inside) and compiled("<head_who>").search(text) is not None
-    reading = read_question(question, filters, values, today, of_people=of_people)
+    if reading is None or of_people:
+        reading = read_question(question, filters, values, today, of_people=of_people)
     scan = reading.scan
     if not values.fields or (scan and scan.code):
         return reading

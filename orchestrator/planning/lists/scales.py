@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from orchestrator.planning.lists.field_told import field_part
@@ -143,8 +144,13 @@ def _whole(text: str, end: int) -> bool:
     return end >= len(text) or not (text[end - 1].isascii() and text[end].isascii() and text[end].isalnum())
 
 
-def scales_of(known: KnownFields) -> Iterator[Scale]:
+@lru_cache(maxsize=8)  # a question is asked of three times
+def scales_of(known: KnownFields) -> tuple[Scale, ...]:
     """The fields whose values are in an order: numbered alike, or words of a scale of the tables."""
+    return tuple(_scales(known))
+
+
+def _scales(known: KnownFields) -> Iterator[Scale]:
     seen: set[tuple[str, ...]] = set()
     for group in known.groups.values():
         values = unique([value for key in group.first for value in known.values(key)])
@@ -169,15 +175,23 @@ def _numbered(values: Iterable[str]) -> dict[str, float]:
 
 
 def _worded(values: Iterable[str]) -> dict[str, float]:
-    for row in listed("scales"):
-        steps = [re.compile(step.strip()) for step in row.split("<")]
-        found = {
-            value: next((float(place) for place, step in enumerate(steps) if step.fullmatch(value_key(value))), -1.0)
-            for value in values
-        }
-        if -1.0 not in found.values() and len({*found.values()}) > 1:
+    keys = {value: value_key(value) for value in values}
+    for steps in _steps():
+        found: dict[str, float] = {}
+        for value, key in keys.items():
+            place = next((place for place, step in enumerate(steps) if step.fullmatch(key)), None)
+            if place is None:
+                break
+            found[value] = float(place)
+        if len(found) == len(keys) and len({*found.values()}) > 1:
             return found
     return {}
+
+
+@cache
+def _steps() -> tuple[tuple[re.Pattern[str], ...], ...]:
+    """The scales of all languages, each from its least step."""
+    return tuple(tuple(re.compile(step.strip()) for step in row.split("<")) for row in listed("scales"))
 
 
 def _first_is_most(group: FieldGroup, values: Iterable[str]) -> bool:

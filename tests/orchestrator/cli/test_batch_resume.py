@@ -19,7 +19,6 @@ import pytest
 import redis
 from typer.testing import CliRunner
 
-from orchestrator import batches
 from orchestrator.cli.main import app
 from orchestrator.client import Ramify
 from orchestrator.submitting import Submitter
@@ -239,7 +238,6 @@ def test_given_a_cancel_while_lines_are_submitted_when_the_next_are_then_both_co
 ) -> None:
     write([f"question {number}?" for number in range(LINES)])
     enter, cancelled = Submitter.enter, list[str]()
-    monkeypatch.setattr(batches, "_PAGE", 200)
 
     def entered(submitter: Submitter, batch_id: str, page: Page) -> list[LineRecord]:
         found = enter(submitter, batch_id, page)

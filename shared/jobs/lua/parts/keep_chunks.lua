@@ -4,7 +4,8 @@ local function lost_chunk(key, names)
   for first = 1, #names, 32000 do
     local asked = {}
     for at = first, math.min(#names, first + 31999), 32 do asked[#asked + 1] = string.sub(names, at, at + 31) end
-    local found = redis.call('HMGET', key, unpack(asked))
+    local found = redis.pcall('HMGET', key, unpack(asked))
+    if found.err then return false end  -- a key of another type: `keep_chunks` fails then, when the note is left
     for at = 1, #asked do
       if not found[at] then return true end
     end
