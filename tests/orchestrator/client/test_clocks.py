@@ -17,10 +17,13 @@ def test_given_a_wrong_clock_when_a_client_waits_then_it_waits_until_the_job_has
     right = time.time
     first, second = ramify.submit("why?"), ramify.submit("how?")
     monkeypatch.setattr(time, "time", lambda: right() + ahead_s)
-    for job_id in (first, second):
-        Timer(0.3, ramify.cancel, [job_id]).start()
+    ends = [Timer(0.3, ramify.cancel, [job_id]) for job_id in (first, second)]
+    for end in ends:
+        end.start()
     assert ramify.wait(first).state == "cancelled"
     assert [event.data["state"] for event in ramify.stream(second)][-1] == "cancelled"
+    for end in ends:
+        end.join()
 
 
 @pytest.mark.parametrize("ahead_s", [86_400, -86_400])
