@@ -223,9 +223,8 @@ def test_a_worker_that_dies_between_sending_and_noting_loses_nothing(
     webhooks, sender = Webhooks(client, settings, "acme"), Sender(jobs)
     webhooks.add(receiver.url)
     failed(jobs, tenant="acme")
-    with monkeypatch.context() as patched:
-        patched.setattr(Sender, "_settle", lambda *_, **__: None)
-        sent(sender, receiver, 1)
+    monkeypatch.setattr(sender, "_settle", lambda *_, **__: None)
+    sent(sender, receiver, 1)
     other = Sender(jobs)
     other.run()
     assert len(receiver.received) == 1, "the claim holds"
