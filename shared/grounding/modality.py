@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from shared.grounding.alignment import NEAR, Alignment
-from shared.grounding.texts import TokenKind, TokenText
+from shared.grounding.texts import APART, TokenKind, TokenText
 from shared.language import alternatives, claim_pattern, derived, languages
 
 #: A hedge speaks of the word behind it, of so many pairs where characters are not parted by spaces.
@@ -15,7 +15,6 @@ _BEHIND = 3
 _REACH = 3
 #: Tokens before a word in which it may be denied.
 _DENIED = 2
-_APART = re.compile(r"[;；]")
 
 
 def withdrawn(found: Alignment) -> str | None:
@@ -85,7 +84,7 @@ def _is_apart(passage: TokenText, one: int, other: int) -> bool:
     """Whether more than a comma stands between two neighbouring clauses."""
     first, last = sorted((one, other))
     tokens, end = passage.tokens, passage.clauses[first][1]
-    return bool(_APART.search(passage.low, tokens[end - 1].end, tokens[passage.clauses[last][0]].start))
+    return bool(APART.search(passage.low, tokens[end - 1].end, tokens[passage.clauses[last][0]].start))
 
 
 def denied_twice(found: Alignment) -> bool:

@@ -5,17 +5,15 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from shared.grounding.alignment import Alignment
 from shared.grounding.subjects import is_passive
-from shared.grounding.texts import TokenKind, TokenText
+from shared.grounding.texts import APART, TokenKind, TokenText
 from shared.language import claim_pattern
 
-_APART = re.compile(r"[;；]")
 #: Tokens of one who acts.
 _ACTOR = 4
 
@@ -116,7 +114,7 @@ def _part_start(text: TokenText, place: int) -> int:
     numbers = text.sentence_numbers
     start = bisect_left(numbers, numbers[place])
     for n in range(start + 1, place + 1):
-        if _APART.search(text.low, text.tokens[n - 1].end, text.tokens[n].start):
+        if APART.search(text.low, text.tokens[n - 1].end, text.tokens[n].start):
             start = n
     return start
 

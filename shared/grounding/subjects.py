@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import NamedTuple
 
 from shared.grounding.alignment import Alignment
-from shared.grounding.texts import TokenKind, TokenText
+from shared.grounding.texts import APART, TokenKind, TokenText
 from shared.language import claim_pattern
 
 #: A predicate has so many units in common with a clause; so many characters make a subject without spaces.
@@ -22,9 +21,6 @@ _ALIAS = 10
 _SAME, _MOST = 0.45, 0.6
 #: From this share on a claim's clauses stand in the passage as they are.
 _VERBATIM = 0.85
-
-
-_APART = re.compile(r"[;；]")
 
 
 class _Sides(NamedTuple):
@@ -144,9 +140,7 @@ def _stand_apart(claim: TokenText, subject: Sequence[int], passage: TokenText, b
     numbers = passage.sentence_numbers
     start = bisect_left(numbers, numbers[before[0]])
     topic = claim.units[subject[0]] in passage.units[start : start + _TOPIC]
-    return (
-        topic and _APART.search(passage.low, passage.tokens[start].start, passage.tokens[before[0]].start) is not None
-    )
+    return topic and APART.search(passage.low, passage.tokens[start].start, passage.tokens[before[0]].start) is not None
 
 
 def _is_named_later(claim: TokenText, subject: Sequence[int], passage: TokenText, first: int) -> bool:
@@ -176,7 +170,7 @@ def _is_topic(own: set[str], passage: TokenText, clause: int) -> bool:
 
     A clause behind a semicolon has a subject of its own.
     """
-    if clause and _APART.search(passage.low, passage.tokens[clause - 1].end, passage.tokens[clause].start):
+    if clause and APART.search(passage.low, passage.tokens[clause - 1].end, passage.tokens[clause].start):
         return False
     numbers = passage.sentence_numbers
     sentence = bisect_left(numbers, numbers[clause])

@@ -20,6 +20,8 @@ from shared.language.text import month_number, terms
 SENTENCE_END = re.compile(r"[.!?](?=[\s\"'”’)\]]|$)|[。！？\n]")
 #: The separators of clauses: what stands in brackets or between two of them may be left out of a sentence.
 CLAUSE_MARKS = re.compile(r"[,;:()\[\]，；：、（）—–\n.!?。！？]")
+#: What parts two statements of one sentence.
+APART = re.compile(r"[;；]")
 _CLAUSE_END = re.compile(r"[,;:，；：—()（）](?!\d)")
 _BRACKETS = re.compile(r"[()（）]")
 #: How wide a plain word, a CJK character, and the end of a clause or a sentence are; a word of weight is 1.
