@@ -15,7 +15,7 @@ DIM = 64
 _ENTITIES = {"&quot;": '"', "&apos;": "'"}
 _WORD = re.compile(r"[a-z0-9]+|[\u3040-\u30ff\u3400-\u9fff]+")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
-_QUERY = re.compile(r"<user_query>\n(.*?)\n</user_query>", re.DOTALL)
+QUERY = re.compile(r"<user_query>\n(.*?)\n</user_query>", re.DOTALL)
 _MEMORY = re.compile(r'<memory id="(\d+)"[^>]*>(.*?)</memory>', re.DOTALL)
 _SENTENCE = re.compile(r".+?[.!?。！？](?=\s|$|[^\x00-\x7f])|.+", re.DOTALL)
 _FACETS_EN = {
@@ -39,7 +39,7 @@ def tokens(text: str) -> list[str]:
 
 def chat(prompt: str) -> str:
     """A decomposition for a decompose prompt, a cited summary for a summarise prompt, else the prompt's start."""
-    asked = _QUERY.findall(prompt)
+    asked = QUERY.findall(prompt)
     question = unescape(asked[-1], _ENTITIES) if asked else prompt[:200]
     if "<memories>\n" in prompt:
         return summary(question, [(int(n), unescape(text, _ENTITIES)) for n, text in _MEMORY.findall(prompt)])

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from orchestrator.planning.lists.field_values import FieldGroup, KnownFields
-from orchestrator.planning.lists.words import compiled, listed
+from orchestrator.planning.lists.words import compiled, listed, word_start
 from shared.grounding.numerals import unit_behind
 from shared.language import languages
 from shared.language.text import is_han, plain, value_key
@@ -85,7 +85,7 @@ def numeric_fields(known: KnownFields) -> Iterator[tuple[FieldGroup, Amounts]]:
 def measured(text: str, end: int, known: KnownFields) -> Iterator[tuple[FieldGroup, Amounts, int]]:
     """The field of numbers whose name or unit stands at `end`, and where that ends; none where several have it."""
     between = compiled(r"\s*(?:<amount_in>\s)?\s*").match(text, end)
-    for start in (end + len(text[end:]) - len(text[end:].lstrip()), between.end() if between else end):
+    for start in (word_start(text, end), between.end() if between else end):
         if (name := known.names.at(text, start)) and (amounts := amounts_of(group := known.groups[name.values[0]])):
             yield group, amounts, name.end
             return

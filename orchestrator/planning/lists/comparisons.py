@@ -13,7 +13,7 @@ from orchestrator.planning.lists.field_told import field_part
 from orchestrator.planning.lists.field_values import FieldGroup, KnownFields, of_one_word
 from orchestrator.planning.lists.markers import NamedValues, is_negated, negation_start
 from orchestrator.planning.lists.numerals import with_digits
-from orchestrator.planning.lists.words import Sentence, compiled, listed, unique
+from orchestrator.planning.lists.words import Sentence, compiled, listed, unique, word_start
 from shared.language import reader_sentence
 from shared.language.text import is_han, plain, terms
 from shared.models.enumeration import FieldFilter
@@ -86,8 +86,7 @@ def take_field_days(
 
 def _take_alone(sentence: Sentence, known: KnownFields, named: NamedValues, today: date) -> None:
     """Spans of time beside no name or verb of a field, where documents have no date of their own."""
-    groups = {group.first: group for group in known.groups.values() if not group.instead}
-    dated = [(group, days) for group in groups.values() if (days := days_of(group, today))]
+    dated = fields_of_days(known, today)
     for _ in range(_MOST_TAKEN):
         span = next(iter(spans(sentence.text, today) or ()), None)
         if span is None:
@@ -113,22 +112,21 @@ def _field_days(
             if name is None or name.end != len(head):
                 continue
             group = known.groups[name.values[0]]
-            if days := days_of(group, today):
+            if days := _days_of(group, today):
                 yield start, span.end, group, partial(_within, days, span)
                 break
         for place, group, days in _day_done(text, span, known, today):
             yield *place, group, partial(_within, days, span)
         if before := _VERB_BEFORE.search(head):  # "departed in May" of "Departure"
-            own = {group.first: group for group in known.groups.values() if not group.instead}
-            named = [each for each in own.values() if any(of_one_word(before[1], key) for key in each.first)]
-            done = [(each, days) for each in named if (days := days_of(each, today))]
+            named = [each for each in known.own if any(of_one_word(before[1], key) for key in each.first)]
+            done = [(each, days) for each in named if (days := _days_of(each, today))]
             if len(done) == 1 and not compiled("<head_before>|<did>").fullmatch(before[1]):
                 yield before.start(), span.end, done[0][0], partial(_within, done[0][1], span)
         for key, stem in known.dated:
             behind = re.compile(rf"\s*{re.escape(stem)}").match(text, span.end) if is_han(stem) else None
             before = None if is_han(stem) else _VERB_BEFORE.search(head)
             said = behind or (before if before and " ".join(terms(before[1])) == stem else None)
-            if said and (days := days_of(group := known.groups[key], today)):
+            if said and (days := _days_of(group := known.groups[key], today)):
                 start, end = (span.start, said.end()) if behind else (said.start(), span.end)
                 yield start, end, group, partial(_within, days, span)
 
@@ -142,8 +140,9 @@ def _days_over(
         if found is None or known.anywhere.at(text, found.start("verb")):
             continue
         what = found.groupdict().get("what") or ""
-        fits = {known.groups[key].first: known.groups[key] for key in known.groups if re.fullmatch(name, key)}
-        dated = [(group, days) for group in fits.values() if what in group.spelt[0] and (days := days_of(group, today))]
+        named = {group.first: group for key, group in known.groups.items() if re.fullmatch(name, key)}
+        fits = [group for group in named.values() if what in group.spelt[0]]
+        dated = [(group, days) for group in fits if (days := _days_of(group, today))]
         if len(dated) == 1:
             before = DateSpan(None, today - timedelta(days=1), *found.span())
             yield *found.span(), dated[0][0], partial(_within, dated[0][1], before)
@@ -158,13 +157,18 @@ def _day_done(
         before = None if is_han(verb) else re.search(rf"(?<![a-z0-9\-])(?:{verb})$", head)
         behind = re.compile(rf"\s*(?:{verb})").match(text, span.end) if is_han(verb) else None
         fits = {known.groups[key].first: known.groups[key] for key in known.groups if re.fullmatch(name, key)}
-        found = [(group, days) for group in fits.values() if (before or behind) and (days := days_of(group, today))]
+        found = [(group, days) for group in fits.values() if (before or behind) and (days := _days_of(group, today))]
         if len(found) == 1:
             place = (before.start(), span.end) if before else (span.start, behind.end() if behind else span.end)
             yield place, *found[0]
 
 
-def days_of(group: FieldGroup, today: date) -> dict[str, date]:
+def fields_of_days(known: KnownFields, today: date) -> list[tuple[FieldGroup, dict[str, date]]]:
+    """The fields that documents have and that hold days: each with value -> day."""
+    return [(group, days) for group in known.own if (days := _days_of(group, today))]
+
+
+def _days_of(group: FieldGroup, today: date) -> dict[str, date]:
     """Value -> day of a field of days; empty for any other field."""
     days = {value: day for value in group.names.known if (day := _day(value, today))}
     return days if len(days) >= _MOSTLY * len(group.names.known) else {}
@@ -211,16 +215,16 @@ def _taken_by_unit(sentence: Sentence, known: KnownFields, start: int, named: Na
         for group, amounts, stop in measured(text, found.end(), known):
             behind = compiled(_UP_OR_DOWN).match(text, stop) if template is _COUNTED else None
             fits = _fits(found, amounts, text[found.end() : stop], behind)
-            end = _own_name_end(text, behind.end() if behind else stop, group, known)
+            end = own_name_end(text, behind.end() if behind else stop, group, known)
             if fits and compiled(_BEHIND_UNIT).match(text, end):
                 _keep(sentence, (begun, end), group, fits, named)
                 return begun + 1
     return None
 
 
-def _own_name_end(text: str, end: int, group: FieldGroup, known: KnownFields) -> int:
+def own_name_end(text: str, end: int, group: FieldGroup, known: KnownFields) -> int:
     """Where the name of that field ends if it stands at `end` once more: "100 patients enrolled"; else `end`."""
-    name = known.names.at(text, end + len(text[end:]) - len(text[end:].lstrip()))
+    name = known.names.at(text, word_start(text, end))
     return name.end if name and known.groups[name.values[0]].first == group.first else end
 
 

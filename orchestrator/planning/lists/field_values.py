@@ -130,6 +130,11 @@ class KnownFields:
             stem = " ".join(terms(value))
             self.forms[stem] = (*self.forms.get(stem, ()), value)
 
+    @cached_property
+    def own(self) -> list[FieldGroup]:
+        """The fields that documents have, each once, without those that stand for another one."""
+        return list({group.first: group for group in self.groups.values() if not group.instead}.values())
+
     def _find_concepts(self) -> None:
         """The fields that the languages' tables have names for."""
         for concept, rows in _concepts().items():

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping
 from datetime import date
 from typing import NamedTuple
 
-from orchestrator.planning.lists.comparisons import days_of
+from orchestrator.planning.lists.comparisons import fields_of_days
 from orchestrator.planning.lists.field_values import FieldGroup, KnownFields, of_one_word
 from orchestrator.planning.lists.markers import COUNT, MAX_LISTED, NamedValues, counted_in
-from orchestrator.planning.lists.superlatives import single
-from orchestrator.planning.lists.words import Nouns, Sentence, compiled, is_plural, listed
+from orchestrator.planning.lists.superlatives import NAME_BEGINS, single
+from orchestrator.planning.lists.words import Nouns, Sentence, compiled, is_plural, listed, word_start
 from shared.language import reader_sentence
-from shared.language.text import HAN, is_han, terms, value_key
+from shared.language.text import is_han, terms, value_key
 from shared.models.enumeration import AmountOrder, ListOrder
 
 _DIRECTIONS: dict[str, ListOrder] = {"day_last": "newest", "day_first": "oldest"}
@@ -24,7 +24,6 @@ _WORD_BEFORE = re.compile(r"(?<![^\s(])([a-z][a-z\-]+)\s*$")
 _WORD_BEHIND = re.compile(r"\s*([a-z][a-z\-]+)")
 _WORD = re.compile(r"(?<![^\s(])[a-z][a-z\-]+")
 _NAME_LINK = r"(?:<compare_is>|<tail>|\s)*$"
-_BEGINS = re.compile(rf"(?<![a-z0-9_])(?=[a-z0-9])|(?=[{HAN}])")
 _LOOK_BACK = 24
 
 
@@ -55,8 +54,7 @@ def take_firsts(  # noqa: PLR0913 - what is read, with what, and where it goes
     """
     if known.truncated or named.by or named.order:
         return
-    groups = {group.first: group for group in known.groups.values() if not group.instead}
-    fields = [_Days(group, days) for group in groups.values() if (days := days_of(group, today))]
+    fields = [_Days(*each) for each in fields_of_days(known, today)]
     found = next(_found(sentence.text, fields, known, undated=undated), None) if fields else None
     if found is None:
         if undated and len(fields) > 1:
@@ -144,7 +142,7 @@ def _beside_latin(  # noqa: PLR0913, PLR0917 - the words, and the fields that th
 
 
 def _named_behind(text: str, end: int, fields: list[_Days], known: KnownFields) -> Iterator[tuple[_Days, int]]:
-    place = end + len(text[end:]) - len(text[end:].lstrip())
+    place = word_start(text, end)
     name = known.names.at(text, place)
     for each in fields if name else ():
         if name and known.groups[name.values[0]].first == each.group.first:
@@ -164,7 +162,7 @@ def _beside_han(  # noqa: PLR0913, PLR0917 - the words, and the fields that they
                 tail = compiled(r"<day_tail>").match(text, behind + len(stem))
                 yield _First(start, tail.end() if tail else behind + len(stem), each, order)
     head = compiled(_NAME_LINK).sub("", text[:start], 1)
-    for begins in _BEGINS.finditer(head, max(0, len(head) - _LOOK_BACK)):
+    for begins in NAME_BEGINS.finditer(head, max(0, len(head) - _LOOK_BACK)):
         name = known.names.at(head, begins.start())
         for each in fields:
             called = name and name.end == len(head) and known.groups[name.values[0]].first == each.group.first

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 from orchestrator.planning.lists.amounts import amounts_of
 from orchestrator.planning.lists.field_values import FieldGroup, KnownFields, field_concepts, of_one_word
 from orchestrator.planning.lists.markers import NamedValues
-from orchestrator.planning.lists.words import Nouns, Sentence, compiled, is_plural, unique
+from orchestrator.planning.lists.words import Nouns, Sentence, compiled, is_plural, unique, word_start
 from shared.language import reader_sentence
 from shared.language.text import HAN, is_han, value_key
 from shared.models.enumeration import FieldFilter, Grouping, ListOrder
@@ -121,9 +121,8 @@ class _GroupReader:
 
     def __init__(self, text: str, known: KnownFields, nouns: Nouns) -> None:
         self._text, self._known, self._nouns = text, known, nouns
-        groups = {group.first: group for group in known.groups.values() if not group.instead}
-        self._own = list(groups.values())
-        self.people = [group for group in groups.values() if known.is_person(group.first)]
+        self._own = known.own
+        self.people = [group for group in known.own if known.is_person(group.first)]
 
     def open_who(self) -> re.Match[str] | None:
         """Where somebody is asked for by a verb of no field, beside documents, or a value that says which they are."""
@@ -191,7 +190,7 @@ class _GroupReader:
 
     def _amount_at(self, place: int) -> bool:
         """True where the name of a field of numbers stands that is no kind: "the most patients" of trials."""
-        start = place + len(self._text[place:]) - len(self._text[place:].lstrip())
+        start = word_start(self._text, place)
         name = self._known.names.at(self._text, start)
         if name is None or any(names.at(self._text, start) for names in self._nouns):
             return False

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable
 
-from shared.language import derived, languages
+from orchestrator.planning.lists.words import listed
+from shared.language import derived
 from shared.language.text import is_han, value_key
 
 #: So large a share of a field's values look like names of people where they are.
@@ -65,30 +66,19 @@ def _is_given(value: str) -> bool:
 
 @derived
 def _person_fields() -> tuple[re.Pattern[str], ...]:
-    return tuple(
-        re.compile(pattern) for language in languages() for pattern in language.lists.phrases.get("person_field", ())
-    )
+    return tuple(map(re.compile, listed("person_field")))
 
 
 @derived
 def _person_kinds() -> tuple[re.Pattern[str], ...]:
-    return tuple(
-        re.compile(pattern) for language in languages() for pattern in language.lists.phrases.get("person_kind", ())
-    )
+    return tuple(map(re.compile, listed("person_kind")))
 
 
 @derived
 def _surnames() -> frozenset[str]:
-    return frozenset(
-        name for language in languages() for row in language.lists.phrases.get("surnames", ()) for name in row
-    )
+    return frozenset(name for row in listed("surnames") for name in row)
 
 
 @derived
 def _given_names() -> frozenset[str]:
-    return frozenset(
-        name
-        for language in languages()
-        for row in language.lists.phrases.get("given_names", ())
-        for name in row.split()
-    )
+    return frozenset(name for row in listed("given_names") for name in row.split())

@@ -5,9 +5,18 @@ from __future__ import annotations
 import re
 
 from orchestrator.planning.lists.field_values import of_one_word
-from orchestrator.planning.lists.folders import folder_names
+from orchestrator.planning.lists.folders import folder_names, leaf_of
 from orchestrator.planning.lists.people import is_people
-from orchestrator.planning.lists.words import FIELD_NOUN, Names, Sentence, compiled, is_plural, kind_names, listed
+from orchestrator.planning.lists.words import (
+    FIELD_NOUN,
+    Names,
+    Sentence,
+    compiled,
+    is_plural,
+    kind_names,
+    listed,
+    word_start,
+)
 from shared.language.routing import prepared
 from shared.language.text import HAN, is_han, plain, terms
 from shared.models.enumeration import Scan, Values
@@ -93,7 +102,7 @@ def _asks_somebody(text: str, scan: Scan, heads: _Heads) -> bool:
     so = [value for wanted in scan.fields for value in wanted.values if plain(value) in flags]
     if compiled("<who_is_named>").search(text) and not so:  # "who is Ada Lovelace", not "who is insured"
         return False
-    documents = [*scan.found.kinds, *(folder.rstrip("/").rpartition("/")[2] for folder in scan.found.paths)]
+    documents = [*scan.found.kinds, *map(leaf_of, scan.found.paths)]
     if documents and all(map(is_people, documents)) and conditions:
         return True
     named = [wanted for wanted in scan.fields if wanted.values]
@@ -210,13 +219,13 @@ class _Heads:
         """True when what follows does not make the noun a part of another: "tickets queue settings"."""
         if compiled(_BEHIND).match(text, end):
             return True
-        start = end + len(text[end:]) - len(text[end:].lstrip())
+        start = word_start(text, end)
         return self._values.at(text, start) is not None
 
     def _behind(self, text: str) -> bool:
         """The noun behind "which" or behind all that describes it: 2025年第四季度的维修单."""
         for asked in compiled("<head_asked>").finditer(text):
-            start = asked.end() + len(text[asked.end() :]) - len(text[asked.end() :].lstrip())
+            start = word_start(text, asked.end())
             if self._noun_end(text, start):
                 return True
         for start in range(len(text)):

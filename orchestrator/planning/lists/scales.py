@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import NamedTuple
 
+from orchestrator.planning.lists.comparisons import own_name_end
 from orchestrator.planning.lists.field_told import field_part
 from orchestrator.planning.lists.field_values import FieldGroup, KnownFields, field_concepts
 from orchestrator.planning.lists.markers import NamedValues, is_negated
 from orchestrator.planning.lists.numerals import in_digits
 from orchestrator.planning.lists.ties import WORD_BEGINS
 from orchestrator.planning.lists.words import KnownName, Names, Sentence, compiled, listed, unique
+from shared.language import derived
 from shared.language.text import plain, value_key
 from shared.models.enumeration import FieldFilter
 
@@ -83,8 +85,7 @@ def _bounded(text: str, scales: list[Scale], known: KnownFields) -> Iterator[_Bo
 def _around(text: str, start: int, scale: Scale, name: KnownName, known: KnownFields) -> _BoundedValue | None:
     """The value with its bound, and the name of its field on either side."""
     end, begun, bound = name.end, start, ""
-    called = known.names.at(text, end + len(text[end:]) - len(text[end:].lstrip()))
-    behind_name = called.end if called and known.groups[called.values[0]].first == scale.group.first else end
+    behind_name = own_name_end(text, end, scale.group, known)
     for stop in (behind_name, end):
         for each in _BEHIND:
             if not bound and (behind := compiled(rf"\s*(?:<scale_{each}>)").match(text, stop)):
@@ -100,9 +101,7 @@ def _around(text: str, start: int, scale: Scale, name: KnownName, known: KnownFi
             begun = place
     if not bound:
         return None
-    called = known.names.at(text, end + len(text[end:]) - len(text[end:].lstrip()))  # "above P2 priority"
-    if called and known.groups[called.values[0]].first == scale.group.first:
-        end = called.end
+    end = own_name_end(text, end, scale.group, known)  # "above P2 priority"
     return _BoundedValue(begun, end, scale, _meant(scale, name.values[0], bound))
 
 
@@ -188,7 +187,7 @@ def _worded(values: Iterable[str]) -> dict[str, float]:
     return {}
 
 
-@cache
+@derived
 def _steps() -> tuple[tuple[re.Pattern[str], ...], ...]:
     """The scales of all languages, each from its least step."""
     return tuple(tuple(re.compile(step.strip()) for step in row.split("<")) for row in listed("scales"))

@@ -10,7 +10,7 @@ from orchestrator.planning.lists.amounts import MONEY, Amounts, amounts_of, nume
 from orchestrator.planning.lists.field_values import FieldGroup, KnownFields
 from orchestrator.planning.lists.markers import COUNT, MAX_LISTED, NamedValues, counted_in
 from orchestrator.planning.lists.scales import scales_of
-from orchestrator.planning.lists.words import Nouns, Sentence, compiled, is_plural, listed
+from orchestrator.planning.lists.words import Nouns, Sentence, compiled, is_plural, listed, word_start
 from shared.language.text import HAN, is_han, value_key
 from shared.models.enumeration import AmountOrder, ListOrder
 
@@ -34,7 +34,7 @@ _NAME_LINK = r"\s*(?:<compare_is>|<tail>)?\s*$"
 _WORD_APART = r"(?:<article_words>\s+)?<amount_{}>(?=\s[^,;]{{1,40}}\s<by_number>)"
 _FIRST = r"\s*(?:<ones_first>)"
 _SORTED = r"(?:<sorted_by>)\s*(?:<article_words>\s+)?"
-_BEGINS = re.compile(rf"(?<![a-z0-9_])(?=[a-z0-9])|(?=[{HAN}])")
+NAME_BEGINS = re.compile(rf"(?<![a-z0-9_])(?=[a-z0-9])|(?=[{HAN}])")
 #: So far before a word its field is looked for, in characters.
 _LOOK_BACK = 40
 
@@ -137,7 +137,7 @@ def _of_scale(text: str, known: KnownFields, direction: ListOrder) -> Iterator[_
             if called := _called(text, found, scale.group, known):
                 yield _Found(*called, scale.group, amounts, direction)
                 continue
-            place = found.end() + len(text[found.end() :]) - len(text[found.end() :].lstrip())
+            place = word_start(text, found.end())
             value = scale.names.at(text, place)
             if value is None or compiled("<scale_word>").fullmatch(found[0]) is None:
                 continue
@@ -148,13 +148,13 @@ def _of_scale(text: str, known: KnownFields, direction: ListOrder) -> Iterator[_
 
 def _called(text: str, found: re.Match[str], group: FieldGroup, known: KnownFields) -> tuple[int, int] | None:
     """Where the words begin and end where the name of that field stands beside what is highest."""
-    place = found.end() + len(text[found.end() :]) - len(text[found.end() :].lstrip())
+    place = word_start(text, found.end())
     behind = known.names.at(text, place) or known.short.at(text, place)
     if behind and known.groups[behind.values[0]].first == group.first:
         lead = compiled(_LEAD).search(text[: found.start()])
         return (lead.start() if lead else found.start()), behind.end
     head = compiled(_NAME_LINK).sub("", text[: found.start()], 1)
-    for begins in _BEGINS.finditer(head, max(0, len(head) - _LOOK_BACK)):
+    for begins in NAME_BEGINS.finditer(head, max(0, len(head) - _LOOK_BACK)):
         name = known.names.at(head, begins.start()) or known.short.at(head, begins.start())
         if name and name.end == len(head) and known.groups[name.values[0]].first == group.first:
             return begins.start(), found.end()
@@ -203,7 +203,7 @@ def _field_behind(text: str, end: int, known: KnownFields) -> tuple[FieldGroup, 
 def _field_before(text: str, start: int, known: KnownFields) -> tuple[FieldGroup, Amounts, int] | None:
     """The field of numbers whose name ends directly before `start`, and where that begins."""
     head = compiled(_NAME_LINK).sub("", text[:start], 1)
-    for begins in _BEGINS.finditer(head, max(0, len(head) - _LOOK_BACK)):
+    for begins in NAME_BEGINS.finditer(head, max(0, len(head) - _LOOK_BACK)):
         for names in (known.names, known.short):
             name = names.at(head, begins.start())
             if name and name.end == len(head) and (amounts := amounts_of(known.groups[name.values[0]])):
@@ -225,7 +225,7 @@ def single(text: str, nouns: Nouns) -> int:
     """1 where one document is asked for: a noun in the singular, or none behind 哪个; else 0."""
     if compiled("<several>").search(text):
         return 0
-    places = [found.start() for found in _BEGINS.finditer(text)]
+    places = [found.start() for found in NAME_BEGINS.finditer(text)]
     named = [(place, nouns.kinds.at(text, place) or nouns.folders.at(text, place)) for place in places]
     spelt = [text[place : noun.end] for place, noun in named if noun]
     spelt += [found[0] for found in compiled("<noun>").finditer(text)]

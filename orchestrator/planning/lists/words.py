@@ -225,6 +225,11 @@ def is_plural(spelt: str) -> bool:
     )
 
 
+def word_start(text: str, place: int) -> int:
+    """Where the first word at or behind `place` begins: behind blanks."""
+    return place + len(text[place:]) - len(text[place:].lstrip())
+
+
 def _name_key(name: str) -> str:
     """The key of a name; a short last word of several counts without its plural too: "follow-ups"."""
     key = value_key(name)

@@ -18,9 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.local.child_process import launcher
-from tests.fakes.answers import chat_body, decomposition, embeddings_body, rerank_body
+from tests.fakes.answers import QUERY, chat_body, decomposition, embeddings_body, rerank_body
 
-_ASKED = re.compile(r"<user_query>\n(.*?)\n</user_query>", re.DOTALL)
 _LENGTH = re.compile(rb"content-length: (\d+)", re.IGNORECASE)
 _SEARCHES = {
     "core": "What is known of {}",
@@ -97,7 +96,7 @@ def reply(prompt: str | list[dict[str, str]]) -> str:
     text = prompt if isinstance(prompt, str) else prompt[0]["text"]
     if "<memories>" in text:
         return _ANSWER
-    if asked := _ASKED.findall(text):
+    if asked := QUERY.findall(text):
         facets = zip(_SEARCHES, _searches(asked[-1]), strict=True)
         return decomposition([(facet, query, False) for facet, query in facets])
     if "sub-questions in json markdown" in text:
