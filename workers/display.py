@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import html
 import re
-import unicodedata
 
 from shared.hidden import visible, without_hidden
-from shared.language.text import CJK
+from shared.language.text import CJK, HAN
 from workers.inert import inert
 
 _TERMINAL = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])|\x9b[0-?]*[ -/]*[@-~]")
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 _HARMLESS = re.compile("[\u2028\u2029\u2800\ue000-\uf8ff]")
 _IMAGE = re.compile(r"!\[([^\[\]]*)\]\([^()\s]*(?:\s[^()]*)?\)")
 _LINK = re.compile(r"(?<!!)\[([^\[\]]+)\]\([^()]*\)")
@@ -40,6 +40,8 @@ _CODE = re.compile(r"(`{1,2})(?!`)([^`\n]{1,400})(?<!`)\1(?!`)_{0,2}")
 #: Characters of code that would read as markup or as a citation without its marks.
 _MARKUP = re.compile(r"[\[\]*_<>~]")
 _CITATION_LIKE = re.compile(r"\[(\^?\d{1,9}(?:[,，、;\-–]\s?\d{1,9})*)\]")
+#: Words and punctuation in which no pattern here finds anything: most lines. A field or a directive has a colon.
+_NO_MARKUP = re.compile(rf"[A-Za-z0-9{HAN} .,;()/?!'\"%+=$@—–…，。、；：！？（）「」“”‘’\-]*")
 _WRAP_CJK = re.compile(rf"(?<=[{CJK}，。、；：！？])[^\S\n]*+\n\s*+(?=[{CJK}])")
 
 
@@ -62,6 +64,8 @@ def plain_line(quote: str) -> str:
     Code stays as it is; it keeps its backticks where it would read as markup without. White space is folded. A
     document's own "[3]" becomes "(3)", so that it cannot pass for a citation.
     """
+    if _NO_MARKUP.fullmatch(quote):
+        return " ".join(quote.split())
     text = _DIRECTIVE.sub(r"\1: ", _FIELD.sub(r"\1: ", quote))
     text = _REFERENCE.sub(_named, _ROLE.sub(_named, text))
     parts = _CODE.split(text)
@@ -101,7 +105,7 @@ def has_controls(text: str) -> bool:
 
     Separators of lines and signs of a font of one's own (list marks of word processors) are only left out.
     """
+    if _CONTROL.search(text):
+        return True
     text = _HARMLESS.sub("", text)
-    return without_hidden(text) != text or any(
-        c not in "\n\r\t" and unicodedata.category(c) in {"Cc", "Cs"} for c in text
-    )
+    return without_hidden(text) != text

@@ -6,23 +6,27 @@ A new language is a folder beside this file, with its one `LANGUAGE`, and its na
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from importlib import import_module
 from typing import ParamSpec, TypeVar, cast
 
+from shared.byte_cache import ByteCache
 from shared.language.base import Language
 from shared.language.tables import NEVER
 
 __all__ = [
-    "Language", "alternatives", "answer_language", "claim_pattern", "derived", "derived_last", "languages",
-    "query_sentence", "question_language", "reader_sentence", "register", "sentence_in",
+    "Language", "alternatives", "answer_language", "claim_pattern", "derived", "derived_last", "derived_of_passages",
+    "languages", "query_sentence", "question_language", "reader_sentence", "register", "sentence_in",
 ]  # fmt: skip
 
 P = ParamSpec("P")
 R = TypeVar("R")
 _FOLDERS = ("en", "zh")
 _CACHE_SIZE = 32_768
+#: Of passages by which results are kept: what is derived of them takes ten to thirty times as much.
+_PASSAGE_BYTES = 512 * 1024
 _added: list[Language] = []
 _caches: list[Callable[[], None]] = []
 
@@ -33,7 +37,7 @@ def derived(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def derived_last(most: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """The same for the last `most` arguments, where these are texts of passages and not words."""
+    """The same for the last `most` arguments, where these are short texts and not words."""
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         cached = lru_cache(most)(function)
@@ -41,6 +45,21 @@ def derived_last(most: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
         return cast(Callable[P, R], cached)
 
     return decorate
+
+
+def derived_of_passages(function: Callable[..., R]) -> Callable[..., R]:
+    """The same for functions of passages, whose length nobody knows: as many as take 512 KB. None is not kept."""
+    known = ByteCache[tuple[str, ...], R](_PASSAGE_BYTES)
+    _caches.append(known.clear)
+
+    def remembered(*texts: str) -> R:
+        found = known.get(texts)
+        if found is None:
+            found = function(*texts)
+            known.keep(texts, found, sum(map(sys.getsizeof, texts)))
+        return found
+
+    return remembered
 
 
 @derived

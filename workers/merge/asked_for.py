@@ -6,8 +6,8 @@ import re
 from collections.abc import Set as AbstractSet
 
 from shared.grounding.tokens import tokens_of
-from shared.language import derived, derived_last, languages, question_language, sentence_in
-from shared.language.answers import AnswerKind
+from shared.language import Language, derived, derived_last, languages, question_language, sentence_in
+from shared.language.answers import AnswerKind, Relation
 from shared.language.names import names_of
 from shared.language.text import flat, fold, month_number, narrowed, term_set, terms
 
@@ -60,7 +60,8 @@ class AskedFor:
         question = own_part(question)[1]
         self._low = low = narrowed(fold(question)).strip(" ?!.")
         self._question, self._flat = question, flat(question)
-        self._table = (question_language(question) or languages()[0]).answers
+        language = question_language(question) or languages()[0]
+        self._table = language.answers
         self.kinds = self._table.kinds(low)
         self.example = self._table.exemplified(low)
         owned = self._table.attributes(low)
@@ -70,7 +71,7 @@ class AskedFor:
         #: The terms of what the day of the latest one is asked of; empty for any other question.
         self.latest_of = term_set(self._table.latest_of(low)) if self.newest and AnswerKind.DATE in self.kinds else ()
         self._term, self._by_section = self._table.defined_term(low), self._table.asks_for_section(low)
-        asked = [one for one in self._table.relations if any(_flat(word) in self._flat for word in one.asked)]
+        asked = [one for words, one in _relations(language) if any(word in self._flat for word in words)]
         self._said = frozenset(term for one in asked for word in one.said for term in terms(word))
         said = [one.said for one in asked if one.needed and AnswerKind.STEPS not in self.kinds]
         self.needed = [frozenset(term for word in words for term in terms(word)) for words in said]
@@ -168,7 +169,10 @@ def asked_for(question: str) -> AskedFor:
     return AskedFor(question)
 
 
-_flat = derived(flat)
+@derived
+def _relations(language: Language) -> list[tuple[list[str], Relation]]:
+    """Each with the words of questions for it as `flat` gives them."""
+    return [([flat(word) for word in one.asked], one) for one in language.answers.relations]
 
 
 @derived_last(2048)

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
-from shared.language import derived_last, languages, question_language
+from shared.language import derived_of_passages, languages, question_language
 from shared.language.names import bare
 from shared.language.text import days_in, flat, is_cjk_text, term_set, terms
 from shared.models import Hit
@@ -71,7 +71,8 @@ def points_back(text: str) -> bool:
 class Pages:
     """The pages of the hits, as the question and the other hits name them.
 
-    `far`: pages so surely meant by another one that they may be quoted however low they score.
+    `words`: the terms of each hit, with those of title and heading. `far`: pages so surely meant by another one that
+    they may be quoted however low they score.
     """
 
     def __init__(self, question: str, hits: Sequence[Hit]) -> None:
@@ -83,17 +84,17 @@ class Pages:
         self.named = _named_in(asked, [hit.title for hit in hits])
         self.named_count = sum(self.named)
         self.days = [_days_of(hit) for hit in hits]
-        texts = [_flat_text(hit.text) for hit in hits]
-        words = [_capitals(hit.text) for hit in hits]
+        read = [_read(hit.text) for hit in hits]
+        self.words = [lead | one.terms for lead, one in zip(self.leads, read, strict=True)]
         self.reached, self.led_to, self.far = ([False] * len(hits) for _ in range(3))
         for at, title in enumerate(self.titles):
             if self.named[at] or title in asked or len(title.strip()) <= _MIN_TITLE:
                 continue
-            by = [other for other, text in enumerate(texts) if hits[other].doc_id != hits[at].doc_id and title in text]
+            by = [n for n, one in enumerate(read) if hits[n].doc_id != hits[at].doc_id and title in one.flat]
             self.reached[at] = any(self.named[other] for other in by)
             self.led_to[at] = any(other < _BRIDGES for other in by)
             single = _SINGLE.fullmatch(bare(hits[at].title).strip())
-            sure = single is None or any(single[0] in words[other] for other in by)
+            sure = single is None or any(single[0] in read[other].capitals for other in by)
             self.far[at] = sure and (self.reached[at] or self.led_to[at])
         self.named_terms = frozenset[str]().union(
             *(lead for lead, named in zip(self.leads, self.named, strict=True) if named)
@@ -123,13 +124,17 @@ def _unlabelled(title: str) -> str:
     return LABEL.sub("", bare(title))
 
 
-_flat_text = derived_last(512)(flat)
+class _ReadPassage(NamedTuple):
+    """`capitals`: words that are written with a capital inside a sentence."""
+
+    flat: str
+    terms: frozenset[str]
+    capitals: frozenset[str]
 
 
-@derived_last(512)
-def _capitals(text: str) -> frozenset[str]:
-    """The words of a passage that are written with a capital inside a sentence."""
-    return frozenset(_IN_SENTENCE.findall(text))
+@derived_of_passages
+def _read(text: str) -> _ReadPassage:
+    return _ReadPassage(flat(text), frozenset(terms(text)), frozenset(_IN_SENTENCE.findall(text)))
 
 
 class SentenceScorer:

@@ -73,7 +73,6 @@ class Picker:
         self._scorer = SentenceScorer(question, pages, self._passages)
         self._titles, self._by_words = pages.titles, by_words
         self._asked, self._cjk = flat(question), is_cjk_text(question)
-        self._words = [term_set(f"{hit.title}\n{hit.heading}\n{hit.text}") for hit in hits]
         self._nodes = [frozenset(source.node_id for source in hit.sources) for hit in hits]
         self.picked: list[QuotableSentence] = []
         #: Of the steps that were picked: the numbers of those between them that were not found.
@@ -87,7 +86,7 @@ class Picker:
         one names pages, these alone count.
         """
         asked = frozenset(terms(without(subject_or_all(query), unnamed(query, self._hits))))
-        hits = list(zip(self._words, self._nodes, strict=True))
+        hits = list(zip(self._pages.words, self._nodes, strict=True))
         bound = named_numbers(query, self._hits)
         hits = [hits[number - 1] for number in bound] or hits
         shares = (len(asked & words) / len(asked) for words, ids in hits if node_id is None or node_id in ids)
@@ -240,7 +239,8 @@ class Picker:
         return chosen
 
     def _quotable(self, need: AskedFor, query: str, node_id: str | None, containing: str) -> list[QuotableSentence]:
-        left = [one for one in self._passages if need.code or not one.code] or self._passages
+        code = need.code
+        left = [one for one in self._passages if code or not one.code] or self._passages
         if node_id is not None:
             left = [one for one in left if node_id in self._nodes[one.number - 1]]
             own = self._cjk

@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from shared.language import derived_last
+from shared.language import derived_of_passages
 from shared.language.sentences import BlockKind, TextSpan, blocks, split_block
 from shared.language.text import CJK, is_cjk_text, terms
 from shared.models import Hit
@@ -22,6 +22,8 @@ _MAX_CODE = 160
 _MAX_ROWS = 200
 _ORDERED = re.compile(r"(?:(\d{1,3})[.)、]|#\.)$")
 _BORDER = re.compile(r"[=\-+: |]+$")
+#: That of a grid table or a simple table of reStructuredText.
+_FRAME = re.compile(r"\+[=\-+: |]*|[\-+: |]*=[=\-+: |]*")
 _LIST_ROW = re.compile(r"\s*\* -(?:\s|$)")
 _LIST_CELL = re.compile(r"^\s*+(?:\* )?-(?:\s|$)")
 _COLUMN = re.compile(r"=+")
@@ -99,31 +101,24 @@ def quotable_sentences(hits: Iterable[Hit]) -> list[QuotableSentence]:
     ]
 
 
-@derived_last(512)
+@derived_of_passages
 def _quotable_sentences(title: str, passage: str) -> tuple[QuotableSentence, ...]:
     """Those of one passage, as of hit 0. Kept for a while: the best passages of a corpus are found again and again."""
-    found: list[QuotableSentence] = []
+    found, name = list[QuotableSentence](), plain_line(title)
+    leads: dict[str, frozenset[str]] = {}  # the pieces below one line share what they stand below
     for position, piece in enumerate(_pieces(passage)):
         text = piece.shown if piece.code else plain_line(piece.shown)
         words = frozenset(terms(without_links(piece.quote)))
-        titled = text.rstrip(".。") == plain_line(title)
+        titled = text.rstrip(".。") == name
         asks = text.endswith(("?", "？")) or (text.endswith((":", "：")) and not piece.series)
         if titled or len(words) < (0 if piece.series else _MIN_TERMS) or asks or not any(map(str.isalnum, text)):
             continue
-        lead, subject = frozenset(terms(piece.lead)), frozenset(terms(piece.subject))
+        if (lead := leads.get(piece.lead)) is None:
+            lead = leads[piece.lead] = frozenset(terms(piece.lead))
+        subject = frozenset(terms(piece.subject))
         found.append(
             QuotableSentence(
-                0,
-                position,
-                piece.quote,
-                text,
-                words,
-                lead,
-                subject,
-                piece.place,
-                piece.series,
-                piece.code,
-                piece.row,
+                0, position, piece.quote, text, words, lead, subject, piece.place, piece.series, piece.code, piece.row
             )
         )
     return tuple(found)
@@ -230,7 +225,7 @@ def _prose(text: str, block: TextSpan, *, item: bool) -> Iterator[_Piece]:
     for span in split_block(text, block):
         start = span.start if first is None else first
         sentence = text[start : span.end]
-        if len(terms(text[span.start : span.end])) < _MIN_TERMS and span.end < block.end and first is None:
+        if first is None and span.end < block.end and len(terms(text[span.start : span.end])) < _MIN_TERMS:
             first = span.start  # "Yes." goes with what follows
             continue
         first = None
@@ -283,10 +278,12 @@ def _rows(table: str) -> Iterator[_Piece]:
     elif lines and "|" not in table and not _BORDER.fullmatch(lines[0].strip()):
         read = zip(lines, csv.reader((line.strip() for line in lines), skipinitialspace=True), strict=False)
         rows = [("", []), *((line.strip(), cells) for line, cells in read)]  # its head is an option
-    elif lines and _BORDER.fullmatch(lines[0].strip()):
+    elif lines and _FRAME.fullmatch(lines[0].strip()):
         rows = _bordered(lines)
     else:
         rows = [(line.strip(), _cells(line)) for line in lines if not _BORDER.fullmatch(line.strip())]
+        if lines and _BORDER.fullmatch(lines[0].strip()):
+            rows.insert(0, ("", []))  # the passage begins behind the table's head
     head = [plain_line(cell) for cell in rows[0][1]] if rows else []
     for quote, cells in rows[1:]:
         if len(quote) <= MAX_QUOTE * 2 and not has_controls(quote):

@@ -22,6 +22,7 @@ def shown(text: str) -> list[str]:
     ("text", "pieces"),
     [
         ("| Code | Meaning |\n| --- | --- |\n| H1 | gone &amp; lost |", ["H1 – Meaning: gone & lost"]),
+        ("|---|---|\n| raw | kept for 30 days |\n", ["raw – kept for 30 days"]),
         ("====  =======\nName  Kept for\n====  =======\nraw/  30 days\n====  =======", ["raw/ – Kept for: 30 days"]),
         ("+-----+-----------+\n| Code| Meaning   |\n+=====+===========+\n| P11 | no schema |\n+-----+-----------+",
          ["P11 – Meaning: no schema"]),
