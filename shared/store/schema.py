@@ -58,8 +58,8 @@ _VERSION_DIGITS = 16
 DOCUMENT = "document"
 #: What ChunkStore reads of a chunk for `document_hashes`, `origins` and `documents`.
 DOCUMENT_FIELDS = ("doc_id", "document_hash", "ordinal", "path", "source")
-#: What most chunks do not have, and is not stored then.
-_OFTEN_EMPTY = ("places", "spans")
+#: What many chunks do not have, and is not stored then: an engine takes longer for each field than for its value.
+_OFTEN_EMPTY = ("places", "spans", "heading", "tags", "refs", "mentions", "imports", "superseded")
 #: Chunks of one write; reads get in between writes.
 WRITE_BATCH = 256
 #: Chunks of one request where only a few fields are read.
@@ -80,7 +80,8 @@ def payload_of(point: ChunkPoint, tenant: str) -> dict[str, Any]:
     if chunk.boxes:  # as one text: an engine takes as long for each number of a list
         payload["boxes"] = json.dumps(chunk.boxes, separators=(",", ":"))
     payload |= {TENANT: tenant, "document_hash": point.document_hash, "source": point.source}
-    payload |= {"pending": int(point.pending), "unfollowed": list(point.unfollowed), "sought": list(point.sought)}
+    payload["pending"] = int(point.pending)
+    payload |= {name: list(given) for name in ("unfollowed", "sought") if (given := getattr(point, name))}
     payload |= {"fields": list(point.fields)} if point.fields else {}
     payload |= {DOCUMENT: point.size.model_dump()} if point.size else {}
     payload |= {BETWEEN: packed(point.between)} if point.between else {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from ctypes import POINTER, byref, c_double, c_ushort, cast, sizeof
+from ctypes import CFUNCTYPE, addressof, c_double, c_int, c_ushort, c_void_p, cast, sizeof
 from dataclasses import replace
 from itertools import pairwise
 from math import ceil, floor
@@ -88,7 +88,7 @@ def _lines_of(document: pdfium.PdfDocument, number: int) -> list[_Line]:
     try:
         text = page.get_textpage()
         try:
-            return _boxed(text, _within_page(text).replace("\r\n", "\n").strip("\n").split("\n"))
+            return _boxed(text, _within_page(text))
         finally:
             text.close()
     except pdfium.PdfiumError:
@@ -120,44 +120,49 @@ def _is_blank(document: pdfium.PdfDocument, number: int) -> bool:
         page.close()
 
 
-def _boxed(page: pdfium.PdfTextPage, lines: list[str]) -> list[_Line]:
-    """Lines with their boxes on the page; none where there is no text."""
-    if not any(line.strip() for line in lines):
+def _boxed(page: pdfium.PdfTextPage, within: str) -> list[_Line]:
+    """The lines of a page's text with their boxes on it; none where there is no text."""
+    if not within.strip():
         return []
-    text, reached, found, rect = str(page.get_text_range()), 0, list[_Line](), _Rect()
-    for line in lines:
-        same = line.replace(_JOINED, "\ufffe")
-        start = text.find(same, reached, reached + _WINDOW + len(line)) if line.strip() else -1
+    text, reached, found, boxes = str(page.get_text_range()), 0, list[_Line](), _Boxes(page)
+    lines = within.replace("\r\n", "\n").strip("\n")
+    for line, same in zip(lines.split("\n"), lines.replace(_JOINED, "\ufffe").split("\n"), strict=True):
+        length = len(line)
+        start = -1 if not line or line.isspace() else text.find(same, reached, reached + _WINDOW + length)
         if start >= 0:
-            reached = start + len(line)
-        found.append(_Line(line, _box(page, start, len(line), rect) if start >= 0 else None))
+            reached = start + length
+        found.append(_Line(line, boxes.around(start, length) if start >= 0 else None))
     return found
 
 
-class _Rect:
-    """Where pdfium writes the edges of a rectangle: left, top, right, bottom."""
-
-    def __init__(self) -> None:
-        self._edges = (c_double * 4)()
-        self._each = [cast(byref(self._edges, place * sizeof(c_double)), POINTER(c_double)) for place in range(4)]
-
-    def read(self, page: pdfium.PdfTextPage, index: int) -> list[float]:
-        """The edges of one of the rectangles that were counted last; none where it is none."""
-        return self._edges[:] if raw.FPDFText_GetRect(page.raw, index, *self._each) else []
+#: pdfium's own functions with numbers for addresses: ctypes takes twice as long for pointers with a type.
+_count_rects = CFUNCTYPE(c_int, c_void_p, c_int, c_int)(cast(raw.FPDFText_CountRects, c_void_p).value or 0)
+_get_rect = CFUNCTYPE(c_int, c_void_p, c_int, *[c_void_p] * 4)(cast(raw.FPDFText_GetRect, c_void_p).value or 0)
 
 
-def _box(page: pdfium.PdfTextPage, start: int, length: int, rect: _Rect) -> Box | None:
-    """Around characters of a page, in whole points."""
-    first = raw.FPDFText_GetCharIndexFromTextIndex(page.raw, start)
-    count = raw.FPDFText_CountRects(page.raw, first, length) if first >= 0 else 0
-    parts = range(count) if count <= _MOST_RECTS else (0, count // 2, count - 1)
-    rects = [edges for index in parts if (edges := rect.read(page, index))]
-    if not rects:
-        return None
-    (left, top, right, bottom), *others = rects
-    for more in others:
-        left, top, right, bottom = min(left, more[0]), max(top, more[1]), max(right, more[2]), min(bottom, more[3])
-    return floor(left), floor(bottom), ceil(right), ceil(top)
+class _Boxes:
+    """Where the characters of a page's text stand on it."""
+
+    def __init__(self, page: pdfium.PdfTextPage) -> None:
+        self._raw, self._page = page.raw, cast(page.raw, c_void_p).value
+        self._edges = (c_double * 4)()  # as in Box; pdfium wants to know where left, top, right and bottom go
+        self._each = [addressof(self._edges) + place * sizeof(c_double) for place in (0, 3, 2, 1)]
+        last = page.count_chars() - 1
+        # Characters are in the text in their order: where the last one has its own number, all have.
+        self._all_shown = raw.FPDFText_GetCharIndexFromTextIndex(self._raw, last) == last
+
+    def around(self, start: int, length: int) -> Box | None:
+        """Around characters of the text, in whole points."""
+        first = start if self._all_shown else raw.FPDFText_GetCharIndexFromTextIndex(self._raw, start)
+        count = _count_rects(self._page, first, length) if first >= 0 else 0
+        parts = range(count) if count <= _MOST_RECTS else (0, count // 2, count - 1)
+        rects = [self._edges[:] for index in parts if _get_rect(self._page, index, *self._each)]
+        if not rects:
+            return None
+        (left, bottom, right, top), *others = rects
+        for more in others:
+            left, bottom, right, top = min(left, more[0]), min(bottom, more[1]), max(right, more[2]), max(top, more[3])
+        return floor(left), floor(bottom), ceil(right), ceil(top)
 
 
 def _without_running(pages: list[list[_Line]]) -> Iterator[list[_Line]]:

@@ -121,7 +121,11 @@ def marks_in(spans: Sequence[Span], marks: Sequence[Mark]) -> tuple[Mark, ...]:
     first, end = spans[0].start, max(span.start + span.length for span in spans)
     begun = bisect_right(marks, first, key=itemgetter(0))
     found: dict[int, Any] = {0: (0, *marks[begun - 1][1:])} if begun else {}
-    for mark in marks[begun : bisect_left(marks, end, lo=begun, key=itemgetter(0))]:
+    own = marks[begun : bisect_left(marks, end, lo=begun, key=itemgetter(0))]
+    if len(spans) == 1:  # most chunks, and each has dozens of marks
+        back = spans[0].at - first
+        return (*found.values(), *((mark[0] + back, *mark[1:]) for mark in own))
+    for mark in own:
         span = next((span for span in spans if span.start + span.length > mark[0]), None)
         if span is not None:
             at = span.at + max(mark[0] - span.start, 0)
