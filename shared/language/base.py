@@ -132,6 +132,8 @@ class DateWords:
     ahead: re.Pattern[str] | None = None
     behind: Sequence[str] = ()
     bends: Mapping[str, Bend] = field(default_factory=dict)
+    #: Of the words that bend a span, those that may be what is done in it: "starting in May", 5月开始的.
+    verbs: Sequence[str] = ()
     lead: Sequence[str] = ()
     join: Sequence[str] = ()
     either: Sequence[str] = ()

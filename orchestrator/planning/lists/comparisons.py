@@ -79,7 +79,8 @@ def take_field_days(
         if found is None:
             break
         start, end, group, fits = found
-        _keep(sentence, (start, end), group, fits, named)
+        denied = compiled("<state_denied>").search(sentence.text, start, end) is not None  # 3月没有签署的
+        _keep(sentence, (start, end), group, fits, named, denied=denied)
     if undated:
         _take_alone(sentence, known, named, today)
 
@@ -105,7 +106,7 @@ def _take_alone(sentence: Sentence, known: KnownFields, named: NamedValues, toda
 def _field_days(
     text: str, known: KnownFields, today: date
 ) -> Iterator[tuple[int, int, FieldGroup, Callable[[str], bool]]]:
-    for span in spans(text, today) or ():
+    for span in spans(text, today, verbs=True) or ():
         head = compiled(_LINK).sub("", text[: span.start], 1)
         for start in range(max(0, len(head) - _LOOK_BACK), len(head)):
             name = known.names.at(head, start) if _WORD_BEGINS.match(head, start) else None
@@ -117,18 +118,8 @@ def _field_days(
                 break
         for place, group, days in _day_done(text, span, known, today):
             yield *place, group, partial(_within, days, span)
-        if before := _VERB_BEFORE.search(head):  # "departed in May" of "Departure"
-            named = [each for each in known.own if any(of_one_word(before[1], key) for key in each.first)]
-            done = [(each, days) for each in named if (days := _days_of(each, today))]
-            if len(done) == 1 and not compiled("<head_before>|<did>").fullmatch(before[1]):
-                yield before.start(), span.end, done[0][0], partial(_within, done[0][1], span)
-        for key, stem in known.dated:
-            behind = re.compile(rf"\s*{re.escape(stem)}").match(text, span.end) if is_han(stem) else None
-            before = None if is_han(stem) else _VERB_BEFORE.search(head)
-            said = behind or (before if before and " ".join(terms(before[1])) == stem else None)
-            if said and (days := _days_of(group := known.groups[key], today)):
-                start, end = (span.start, said.end()) if behind else (said.start(), span.end)
-                yield start, end, group, partial(_within, days, span)
+        for place, group, days in _day_of_name(text, head, span, known, today):
+            yield *place, group, partial(_within, days, span)
 
 
 def _days_over(
@@ -155,12 +146,38 @@ def _day_done(
     head = compiled(_LINK).sub("", text[: span.start], 1)
     for name, verb in zip(listed("day_name"), listed("day_verb"), strict=True):
         before = None if is_han(verb) else re.search(rf"(?<![a-z0-9\-])(?:{verb})$", head)
-        behind = re.compile(rf"\s*(?:{verb})").match(text, span.end) if is_han(verb) else None
+        place = (before.start(), span.end) if before else _done_han(verb, text, span) if is_han(verb) else None
         fits = {known.groups[key].first: known.groups[key] for key in known.groups if re.fullmatch(name, key)}
-        found = [(group, days) for group in fits.values() if (before or behind) and (days := _days_of(group, today))]
-        if len(found) == 1:
-            place = (before.start(), span.end) if before else (span.start, behind.end() if behind else span.end)
+        found = [(group, days) for group in fits.values() if place and (days := _days_of(group, today))]
+        if place and len(found) == 1:
             yield place, *found[0]
+
+
+def _day_of_name(
+    text: str, head: str, span: DateSpan, known: KnownFields, today: date
+) -> Iterator[tuple[tuple[int, int], FieldGroup, dict[str, date]]]:
+    """A field of days whose name has the verb beside a span of time: "departed in May" of "departure", 3月签署的."""
+    before = _VERB_BEFORE.search(head)
+    if before and not compiled("<head_before>|<did>").fullmatch(before[1]):
+        named = [each for each in known.own if any(of_one_word(before[1], key) for key in each.first)]
+        done = [(each, days) for each in named if (days := _days_of(each, today))]
+        if len(done) == 1:
+            yield (before.start(), span.end), *done[0]
+    for key, stem in known.dated:
+        place = _done_han(re.escape(stem), text, span) if is_han(stem) else None
+        if before and " ".join(terms(before[1])) == stem:
+            place = (before.start(), span.end)
+        if place and (days := _days_of(known.groups[key], today)):
+            yield place, known.groups[key], days
+
+
+def _done_han(verb: str, text: str, span: DateSpan) -> tuple[int, int] | None:
+    """Where a verb in Han characters and the span of time beside it begin and end: 3月到5月间签署, 签署于3月."""
+    if behind := compiled(rf"\s*(?:<day_behind>){{0,3}}(?:<state_denied>)?(?:{verb})").match(text, span.end):
+        return span.start, behind.end()
+    at = compiled("(?:<day_at>)$").search(text[: span.start]) or compiled("<day_at>").match(text, span.start)
+    before = re.search(rf"(?:{verb})$", text[: min(at.start(), span.start)]) if at else None
+    return (before.start(), span.end) if before else None
 
 
 def fields_of_days(known: KnownFields, today: date) -> list[tuple[FieldGroup, dict[str, date]]]:
@@ -228,8 +245,14 @@ def own_name_end(text: str, end: int, group: FieldGroup, known: KnownFields) -> 
     return name.end if name and known.groups[name.values[0]].first == group.first else end
 
 
-def _keep(
-    sentence: Sentence, place: tuple[int, int], group: FieldGroup, fits: Callable[[str], bool], named: NamedValues
+def _keep(  # noqa: PLR0913 - where it stands, what it says, and where it goes
+    sentence: Sentence,
+    place: tuple[int, int],
+    group: FieldGroup,
+    fits: Callable[[str], bool],
+    named: NamedValues,
+    *,
+    denied: bool = False,
 ) -> None:
     start, end = place
     lead = compiled(_LEAD).search(sentence.text[:start])
@@ -239,7 +262,7 @@ def _keep(
         begun = verb.start()
     spelt = " ".join(sentence.text[start:end].split())
     values = unique([value for value in group.names.known if fits(value)]) or (spelt,)
-    wanted = FieldFilter(names=group.first, values=values, negated=is_negated(sentence, begun))
+    wanted = FieldFilter(names=group.first, values=values, negated=denied or is_negated(sentence, begun))
     named.fields.append(wanted)
     named.read_as.append(f"{spelt}: {field_part(wanted.model_copy(update={'names': group.spelt}))}")
     sentence.take(negation_start(sentence, begun), end)

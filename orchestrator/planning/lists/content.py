@@ -135,13 +135,24 @@ class ContentReader:
         elif kind == "either":
             self._either = bool(self.conditions or self._named.tags)
         elif kind == "tail" and is_han(text) and self._documents_follow(token.end()):
-            self._mode, self._negated = "", self._negated and not self._negation_used
+            self._mode = ""
+            self._end_negation()
         elif kind == "noun":
             self.names_documents = True
         elif kind == "about_after" and self.conditions:
             self.conditions[-1] = self.conditions[-1].model_copy(update={"tagged": True})
         elif kind == "gap":
-            self._mode, self._negated = "", self._negated and not self._negation_used
+            self._mode = ""
+            self._end_negation()
+
+    def _end_negation(self) -> None:
+        """End a negation; one that nothing follows which it denies is unread: 没有 in 手机端没有的缺陷."""
+        if self._negated and not self._negation_used:
+            said = compiled("<negation>").match(self._sentence.text, self._negation_start)
+            lost = Run()
+            lost.add(said[0].strip() if said else "", self._negation_start, exact=True)
+            self.unread += [lost] if said else []
+        self._negated = False
 
     def _inside(self, kind: str, text: str, end: int) -> bool:
         """True when a phrase is only a part of a longer word without spaces: 列 in 队列, 文件 in 文件系统."""

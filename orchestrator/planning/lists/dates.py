@@ -58,13 +58,14 @@ def _compiled(template: str) -> re.Pattern[str]:
     return re.compile(with_lists(template, lambda name: alternatives(lambda known: getattr(known.dates, name))))
 
 
-def spans(text: str, today: date) -> tuple[DateSpan, ...] | None:
+def spans(text: str, today: date, *, verbs: bool = False) -> tuple[DateSpan, ...] | None:
     """The spans of time in a folded question, in order; None where one of them ends before it begins.
 
     "2024 and 2025" joins to two years, "from May 2025 to July 2025" to three months; "2023 and 2025" are two spans.
+    `verbs`: words that may be what is done in a span are left to the reader of that: "starting in May", 5月开始的.
     """
     joined: list[DateSpan] = []
-    for span in sorted(_all(text, today), key=lambda span: span.start):
+    for span in sorted(_all(text, today, verbs=verbs), key=lambda span: span.start):
         joined[-1:] = _joined(joined[-1], span, text) if joined else [span]
     if any(span.first and span.last and span.first > span.last for span in joined):
         return None
@@ -153,7 +154,7 @@ def _with_year(found: re.Match[str], dates: DateWords, today: date) -> str:
     return found[0].replace(found["rel"], year)
 
 
-def _all(text: str, today: date) -> Iterator[DateSpan]:
+def _all(text: str, today: date, *, verbs: bool = False) -> Iterator[DateSpan]:
     taken: list[tuple[int, int]] = []
     forms = (_DAY, *(form for dates in date_words() for form in dates.spans), _MONTH, _compiled(_BARE_YEAR))
     for each in forms:  # the longest ways to write a span come first
@@ -163,21 +164,26 @@ def _all(text: str, today: date) -> Iterator[DateSpan]:
                 continue
             if days := period(found.groupdict(), today):
                 taken.append((start, found.end()))
-                yield _bent(text, found, days, start, today)
+                yield _bent(text, found, days, start, today, verbs=verbs)
 
 
-def _bent(text: str, found: re.Match[str], days: Period, start: int, today: date) -> DateSpan:
+def _bent(  # noqa: PLR0913 - a span, where it stands, and how it is read
+    text: str, found: re.Match[str], days: Period, start: int, today: date, *, verbs: bool
+) -> DateSpan:
     """The span under its preposition: "since" opens its end, "before" its beginning and leaves the span itself out."""
     groups, word, end = found.groupdict(), "", found.end()
-    head = text[max(0, start - _LOOK_BACK) : start]
-    if ahead := next((one for dates in date_words() if dates.ahead and (one := dates.ahead.search(head))), None):
+    head, done = text[max(0, start - _LOOK_BACK) : start], [verb for dates in date_words() for verb in dates.verbs]
+    ahead = next((one for dates in date_words() if dates.ahead and (one := dates.ahead.search(head))), None)
+    if ahead and not (verbs and ahead["word"] in done):
         word, start = ahead["word"], start - len(ahead[0])
-    if behind := _compiled(_BEHIND).match(text, end):
+    behind = _compiled(_BEHIND).match(text, end)
+    said = behind is not None and behind["word"] in done and ahead is None
+    if behind and not (said and verbs):
         word, end = behind["word"], behind.end()
     bend: Bend | None = next((dates.bends[word] for dates in date_words() if word in dates.bends), None)
     whole = whole_of(groups, today) if bend else None
     first, last = (bend and whole and bent_part(groups, whole, bend)) or days
-    vague = is_choice(groups)
+    vague = is_choice(groups) or said
     if groups.get("older"):
         return DateSpan(None, last, start, end, vague=vague)
     if bend == "from":

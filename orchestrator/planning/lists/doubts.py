@@ -9,11 +9,11 @@ from orchestrator.planning.lists.definitions import asks_bases_of_functions
 from orchestrator.planning.lists.markers import NamedValues
 from orchestrator.planning.lists.runs import told
 from orchestrator.planning.lists.understood import parts_of, understood
-from orchestrator.planning.lists.words import Names, compiled, unique
+from orchestrator.planning.lists.words import GAP, Names, Sentence, compiled, listed, unique
 from shared.language import reader_sentence
 from shared.language.text import plain, value_key
 from shared.models import Filters
-from shared.models.enumeration import Scan, Values
+from shared.models.enumeration import Condition, FieldFilter, Scan, Values
 
 #: A question with more words to look for is no list: hardly a document has them all.
 MAX_CONDITIONS = 12
@@ -70,6 +70,28 @@ def doubts(scan: Scan, named: NamedValues, content: ContentReader, values: Value
     return (*named.warnings, *said)
 
 
+def unread_denials(scan: Scan, question: str) -> tuple[str, ...]:
+    """Words of denial in a question whose list denies nothing, but for those in what was read or is named as unread."""
+    conditions: list[FieldFilter | Condition] = [*scan.fields, *scan.conditions]
+    conditions += [one for choice in scan.choices for one in choice.fields]
+    denied = any(one.negated or _says_no(one) for one in conditions) or scan.lacking or scan.only_tags
+    if scan.code or denied or scan.without_tags or scan.without_kinds or scan.without_paths or scan.without_dates:
+        return ()
+    text = Sentence(question).text
+    values = [value for one in conditions if isinstance(one, FieldFilter) for value in (*one.values, *one.names)]
+    spelt = [*scan.unread, *values, *scan.columns, *(word for one in scan.conditions for word in one.words)]
+    for said in sorted(map(plain, spelt), key=len, reverse=True):
+        text = text.replace(said, GAP)
+    text = compiled("<compare_least>|<compare_most>|<scale_least>|<scale_most>|<head_exists>|<frame>").sub(GAP, text)
+    return unique([found[0].strip() for found in compiled("<denial>").finditer(text)])
+
+
+def _says_no(one: FieldFilter | Condition) -> bool:
+    """True for a field that has to say no, or has to have no value."""
+    no = {value_key(value) for value in listed("flag_no")}
+    return isinstance(one, FieldFilter) and bool(one.values) and {*map(value_key, one.values)} <= no
+
+
 def _also_fields(content: ContentReader, values: Values) -> list[str]:
     """Words that texts must have and that are names or values of fields, too: another reading than the filter's."""
     said = Names({*values.fields, *(value for known in values.fields.values() for value in known)})
@@ -80,6 +102,8 @@ def _of_scan(scan: Scan, assumed: list[str], question: str) -> Iterator[str]:
     """What was not understood, and what may be meant otherwise, in the question's language."""
     if scan.unread:
         yield told("list_unread_code" if scan.code else "list_unread", scan.unread, question)
+    if stray := unread_denials(scan, question):
+        yield told("list_denial_unread", stray, question)
     if scan.ranking:
         yield reader_sentence("list_ranked_code" if scan.code else "list_ranked", question)
     if assumed and not scan.code:

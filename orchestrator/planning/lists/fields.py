@@ -16,7 +16,10 @@ from shared.models.enumeration import FieldFilter
 #: So far before a word its values are looked for, in characters; more of them than this are no list of values.
 _LOOK_BACK = 80
 _MOST_TAKEN, _LONGEST_KIND = 12, 5
-_IS = r"\s*(?:(?P<not><field_is_not>)|(?P<holds><field_holds>)|(?P<is><field_is>))?\s*(?:<article_words>\s+)?"
+_IS = (
+    r"\s*(?:(?P<not><field_is_not>)|(?P<lacks><field_lacks>)|(?P<holds><field_holds>)|(?P<is><field_is>))?"
+    r"\s*(?:<article_words>\s+)?"
+)
 _LEAD = r"<field_lead>\s*$"
 _NONE = r"<field_none>\s*$"
 _ANY = r"<field_any>\s*$"
@@ -56,7 +59,12 @@ class FieldTaker:
         """Phrases that hold a field without its name: "unassigned", "owned by Ada", "does Ada own", 张三负责的."""
         self.sentence.text = self._with_whole_states(self.text)
         for concept, group in self.known.concepts.items():
-            self._each(f"<unset_{concept}>", partial(self._unset, group))
+            self._each(f"<unset_{concept}>|<nobody> ?<behind_{concept}>", partial(self._unset, group))
+        for key, stem in self.known.dated:
+            if is_han(stem) and not self.known.anywhere.of(stem):  # 还没修复的 of 修复日期
+                self._each(
+                    rf"<state_denied>{re.escape(stem)}(?=$|<state_end>)", partial(self._unset, self.known.groups[key])
+                )
         for group, said, behind, unset in self.known.verbs(self.sentence.text):
             self._each(unset, partial(self._unset, group))
             self._each(said, partial(self._behind, group, unknown=True))
@@ -142,14 +150,14 @@ class FieldTaker:
         lead = self._ahead(_LEAD, start)
         begun = lead.start() if lead else start
         link = compiled(_IS).match(text, end)
-        if link is None or (self.in_words(begun) and not (lead or link["is"] or link["holds"])):
+        if link is None or (self.in_words(begun) and not (lead or link["is"] or link["holds"] or link["lacks"])):
             return False
         if (is_empty := compiled(_EMPTY).match(text, end)) and not group.meant(is_empty[0]):
             self._put(group, (), begun, is_empty.end(), negated=True)
             return True
         joint = link["is"] or link["not"] or ""  # behind "has" a value must be known
         sure = bool(joint) and (lead is not None or not (joint.isascii() and joint[0].isalpha()))
-        if self._values_from(group, begun, link.end(), unknown=sure, denied=bool(link["not"])):
+        if self._values_from(group, begun, link.end(), unknown=sure, denied=bool(link["not"] or link["lacks"])):
             return True
         if not (joint or lead) and (self.nouns.kinds.at(text, start) or compiled("<noun>").match(text, start)):
             return False
@@ -213,7 +221,11 @@ class FieldTaker:
         """True when what stands at `place` is sought in texts: it is behind "about" or "mentions"."""
         text = self.sentence.text[:place]
         begun = text.rfind(GAP) + 1
-        found = next(filter(self._in_no_kind, compiled("<mention>|<about>").finditer(text, begun)), None)
+        known = self.known.anywhere.at(self.text, place)
+        words = compiled("<mention>|<about>|<negation>(?P<denied>)").finditer(text, begun)
+        found = next((word for word in words if word["denied"] is None and self._in_no_kind(word)), None)
+        if known and found and compiled("<holding>").fullmatch(found[0]):  # "courses that use clay"
+            return False
         return found is not None and not compiled("<value_end!>").search(text, found.end())
 
     def _in_no_kind(self, found: re.Match[str]) -> bool:

@@ -30,7 +30,7 @@ _LACKING: dict[Literal["tags", "date"], str] = {"tags": "<no_tags>", "date": "<n
 MAX_LISTED = 1000
 #: Behind something that was taken out: one of the two is enough.
 OR_BEFORE = rf"{GAP} *(?P<joint>[,、]? *(?:<either>) *(?:<field_lead> *)?)$"
-_NEGATION = r"<negation><negation_tail!>{0,4}\s*"
+_NEGATION = r"(?:<negation><negation_tail!>{0,4}|<non!>)\s*"
 #: So far before a value its negation is looked for, in characters.
 _LOOK_BACK = 60
 #: Words such as "with" before "tag" behind which values are looked for.

@@ -92,12 +92,13 @@ def listed_or_told(
 def _no_list(question: str, known: Values, reading: Reading) -> tuple[str, ...]:
     """Why a question that looks like a list is searched; nothing where it does not."""
     several, one = asks_for_several(question), bool(known.fields) and asks_for_one(question)
-    nearly = reading.scan is not None and nearly_lists(question, known, reading.scan)
+    scan, nearly = reading.scan, nearly_lists(question, known, reading)
     if reading.unread and (several or one or nearly):
         return (told("list_not_made", reading.unread, question),)
+    if scan is None and (several or nearly):
+        return reading.warnings
     if several:
-        return reading.warnings if reading.scan is None else (reader_sentence("list_no_noun", question),)
-    scan = reading.scan
+        return (reader_sentence("list_no_noun", question),)
     whole = bool(known.fields) and scan is not None and not reading.unread and bool(scan.fields or scan.by)
     return (told("list_only_searched", (question.strip(),), question),) if one or whole else ()
 

@@ -7,6 +7,7 @@ import re
 from orchestrator.planning.lists.field_values import of_one_word
 from orchestrator.planning.lists.folders import folder_names, leaf_of
 from orchestrator.planning.lists.people import is_people
+from orchestrator.planning.lists.reading import Reading
 from orchestrator.planning.lists.words import (
     FIELD_NOUN,
     Names,
@@ -132,13 +133,16 @@ def asks_for_one(question: str) -> bool:
     )
 
 
-def nearly_lists(question: str, values: Values, scan: Scan) -> bool:
+def nearly_lists(question: str, values: Values, reading: Reading) -> bool:
     """True for a question of which something was not understood, and that is about a kind or folder.
 
-    That stands in front, or in the plural beside something else that was understood.
+    That stands in front, or in the plural beside something else that was understood. Of one that is no list for a time
+    or a choice in it, it must be all that is asked about.
     """
-    asked = prepared(question)
+    asked, scan = prepared(question), reading.scan
     text, heads = Sentence(asked.text).text, _Heads(values)
+    if scan is None:
+        return bool(reading.warnings) and not (asked.asking or asked.stated) and heads.in_text(text)
     if not scan.unread or not (scan.found.kinds or scan.found.paths) or compiled("<head_who>").search(text):
         return False
     named = _says_more(scan) or not (asked.asking or asked.stated)

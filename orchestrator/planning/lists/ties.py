@@ -178,7 +178,8 @@ class Surroundings:
             if compiled("(?:<tie_edge>|<head_asked>|<either>)$").search(self.text, max(0, place - _MOST_HAN), place):
                 break
             place -= 1
-        return place
+        others = (self._values.at(self.text, each) for each in range(place, start))
+        return max((other.end for other in others if other and other.end <= start), default=place)
 
     def _han_end(self, end: int) -> int:
         place = end

@@ -230,6 +230,7 @@ DATES = DateWords(
     behind=(r"(?:and |or )?(?:later|onwards?|earlier|on(?=\s*(?:$|[?.!,;])))",),
     bends=_BENDS | {f"{joint} {word}": _BENDS[word] for joint in ("and", "or") for word in ("later", "earlier")}
     | {f"{joint} {word}": "from" for joint in ("and", "or") for word in ("onward", "onwards")},
+    verbs=("starting", "starting in", "ending", "ending in"),
     lead=(
         r"(?<![a-z])(?:in|on|of|from|during|dated|between|for|at|within|throughout|over|(?:the )?year)(?: the)? ",
     ),

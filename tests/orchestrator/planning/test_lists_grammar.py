@@ -110,7 +110,38 @@ READ = [
     ("带联机、回归任一标签的缺陷", "kind = 缺陷, tag = 联机 or 回归"),
     ("打了联机标签或者回归标签的缺陷", "kind = 缺陷, tag = 联机 or 回归"),
     ("提到过敏的缺陷", 'kind = 缺陷, containing "过敏"'),
+    ("非孙浩处理的缺陷", "kind = 缺陷, not 处理人 = 孙浩"),
+    ("平台不含手机端的缺陷", "kind = 缺陷, not 平台 = 手机端"),
+    ("不涉及手机端的缺陷", "kind = 缺陷, not 平台 = 手机端"),
+    ("未出现手机端的缺陷", "kind = 缺陷, not 平台 = 手机端"),
+    ("除手机端以外还有哪些缺陷", "kind = 缺陷, not 平台 = 手机端"),
+    ("无人处理的缺陷", "kind = 缺陷, no 处理人"),
+    ("bugs anywhere except on Switch", "kind = bug, not platform = Switch"),
+    ("bugs yet to be fixed", "kind = bug, not status = fixed"),
 ]
+
+#: Ways to deny what follows; each is read, or named.
+DENIALS = (
+    "bugs not {}", "bugs without {}", "bugs that aren't {}", "bugs never {}", "bugs free of {}", "bugs excluding {}",
+    "bugs other than those {}", "bugs that lack {}", "bugs yet to be {}", "bugs anything but {}", "bugs outside {}",
+    "bugs with neither {} nor physics", "bugs in which {} is nowhere to be found", "bugs where nothing is {}",
+    "不含{}的缺陷", "没有{}的缺陷", "无{}的缺陷", "非{}的缺陷", "并非{}的缺陷", "除{}外的缺陷", "除了{}的缺陷",
+    "未见{}的缺陷", "不再是{}的缺陷", "排除{}的缺陷", "缺少{}的缺陷", "{}除外的缺陷", "{}没有的缺陷", "与{}无关的缺陷",
+    "别给我{}的缺陷",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("denied", ["Switch", "Tobias", "手机端", "孙浩"])
+def test_given_a_denial_when_read_then_something_is_denied_or_the_answer_names_what_was_not(denied: str) -> None:
+    for phrase in DENIALS if denied.isascii() else DENIALS[14:]:
+        question = phrase.format(denied)
+        reading, _ = read_closely(question, Filters(), under, TODAY)
+        scan = reading.scan
+        if scan is None or scan.unread:
+            continue
+        denies = any(one.negated for one in (*scan.fields, *scan.conditions)) or scan.without_tags or scan.lacking
+        told = any(each in " ".join(reading.warnings) for each in ("a denial:", "理解为否定"))
+        assert denies or told, (question, scan.understood, reading.warnings)
 
 
 @pytest.mark.parametrize(("question", "expected"), READ, ids=[question for question, _ in READ])
@@ -137,6 +168,8 @@ COMPARED = [
     ("金额在4000到6000元之间的合同", "金额", ("5000元",)),
     ("金额1万以上的合同", "金额", ("1.2万元",)),
     ("截止日期在2026年6月之前的合同", "截止日期", ("2026-05-30",)),
+    ("截止于2026年5月的合同", "截止日期", ("2026-05-30",)),
+    ("2026年5月间截止的合同", "截止日期", ("2026-05-30",)),
 ]
 
 
