@@ -168,13 +168,12 @@ class ServerStore(Collection):
 
     def _meta(self) -> ServerMeta | None:
         """What the collection says of itself; None when there is none. Finds a collection that has moved."""
-        if not self._exists(self._collection):
-            # a collection of an older release that has moved is deleted before an alias can have its name
-            return None if self._name == self._collection or not self._exists() else self._read(self._name)
         meta = self._read(self._collection)
+        if meta is None:  # a collection of an older release that has moved is deleted before an alias can have its name
+            return None if self._name == self._collection else self._read(self._name)
         self._name = self._collection
-        if meta.moved_to:
-            meta, self._name = self._read(meta.moved_to), meta.moved_to
+        if meta.moved_to and (moved := self._read(meta.moved_to)):
+            meta, self._name = moved, meta.moved_to
         if meta.mirror and not meta.mirror.keeps_dense and self._model:
             return self._of_own_model(meta, meta.mirror.to, self._model())
         return meta
@@ -184,7 +183,7 @@ class ServerStore(Collection):
 
         It is called by its own name, which its mirror knows: the alias may mean the other one at any time.
         """
-        found = self._read(other) if self._exists(other) else None
+        found = self._read(other)
         if found is None or (found.copying and found.copying.phase != "ready"):
             return meta
         if model not in {meta.built_with.dense, found.built_with.dense}:
@@ -196,9 +195,17 @@ class ServerStore(Collection):
             self._name = found.mirror.to
         return meta
 
-    def _read(self, name: str) -> ServerMeta:
+    def _read(self, name: str) -> ServerMeta | None:
+        """What a collection says of itself; None when there is none of that name."""
         with server_errors("reading the collection"):
-            metadata = self._client.get_collection(name).config.metadata or {}
+            if not self._client.collection_exists(name):
+                return None
+            try:
+                metadata = self._client.get_collection(name).config.metadata or {}
+            except Exception as error:
+                if is_missing(error):  # it was deleted between the two
+                    return None
+                raise
         return meta_of(name, metadata)
 
     def _ready(self) -> ServerMeta:
@@ -250,9 +257,9 @@ class ServerStore(Collection):
         if meta.mirror and not meta.mirror.keeps_dense:  # which others search meanwhile
             self._to_mirror(meta, lambda name, _: self._client.update_collection(name, metadata=known))
 
-    def _exists(self, name: str = "") -> bool:
+    def _exists(self) -> bool:
         with server_errors("reading the collection"):
-            return self._client.collection_exists(name or self._name)
+            return self._client.collection_exists(self._name)
 
     def _page(
         self, flt: models.Filter | None, size: int, fields: bool | list[str], start: Any, vectors: bool = False

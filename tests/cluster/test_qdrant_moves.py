@@ -99,11 +99,14 @@ def faults_of(settings: Settings, model: str) -> list[str]:
             return faults
 
 
-def until_filling(settings: Settings) -> None:
-    def filling() -> bool:
-        return any(one.use == "being filled" for one in Storing(settings).status().collections)
+def until_filling(settings: Settings, more_than: int = -1) -> int:
+    """How many chunks are in the collection that a migration fills, once they are more than so many."""
 
-    until(filling, 60, "a migration has begun", 0.1)
+    def filled() -> int | None:
+        being = [one.chunks for one in Storing(settings).status().collections if one.use == "being filled"]
+        return being[0] + 1 if being and being[0] > more_than else None
+
+    return until(filled, 60, "a migration goes on", 0.05) - 1
 
 
 def test_the_embedding_model_is_changed_under_workers_of_both_and_kills(node: QdrantNode, models: FakeOpenAI) -> None:
@@ -183,14 +186,15 @@ def test_an_embedded_store_is_copied_to_the_server_through_kills_of_both(
         "RAMIFY_REDIS__URL": "redis://127.0.0.1:1/0",
     }  # fmt: skip
     there = settings_of(node, embedding)
-    words = ("store", "migrate", "--to", node.url, "--json", "--batch", "32")
-    for seconds in (3.0, 4.0):
+    words = ("store", "migrate", "--to", node.url, "--json", "--batch", "8")
+    filled = -1
+    for _ in range(2):
         command = ramify(there, *words, **more)
-        time.sleep(seconds)
+        filled = until_filling(there, filled)
         command.send_signal(signal.SIGKILL)
         command.communicate()
     command = ramify(there, *words, **more)
-    until_filling(there)
+    until_filling(there, filled)
     node.kill()
     time.sleep(1.0)
     node.start()
