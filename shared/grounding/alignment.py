@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from functools import cached_property
+from typing import NamedTuple
 
 from shared.grounding.texts import Token, TokenText
 
@@ -23,8 +22,10 @@ _PIECE = 7
 _MOST_CLAUSES = 4
 
 
-@dataclass(frozen=True, slots=True)
-class _Block:
+_Span = tuple[int, int]
+
+
+class _Block(NamedTuple):
     """`size` tokens that claim and passage share, from these places on."""
 
     said: int
@@ -43,7 +44,7 @@ class Deviation:
     source: tuple[int, int]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Alignment:
     """A claim beside the part of a passage that reads most like it.
 
@@ -70,8 +71,7 @@ class Alignment:
     def evidence(self) -> tuple[int, ...]:
         """The numbers of the passage's clauses that together have most of the claim's words, the best one first."""
         wanted = {unit for unit in self.claim.units if unit in self.passage.at}
-        standing = [frozenset(self.passage.units[first:last]) for first, last in self.passage.clauses]
-        common = Counter(unit for units in standing for unit in units)
+        standing, common = self.passage.clause_units, self.passage.in_clauses
         least = max(2.0, len(wanted) / 4)
         chosen: list[int] = []
         while wanted and len(chosen) < _MOST_CLAUSES:
@@ -100,16 +100,12 @@ class Alignment:
 
 def align(claim: TokenText, passage: TokenText) -> Alignment:
     """The best place of `claim` in `passage`."""
-    matcher = SequenceMatcher(None, claim.keys, passage.keys, autojunk=False)
-    longest = matcher.find_longest_match()
+    longest = _longest(claim.keys, passage.keyed, (0, len(claim.keys)), (0, len(passage.keys)))
     if not longest.size:
         return Alignment(claim, passage, 0, 0, 0, ())
-    first = max(0, longest.b - longest.a - _SLACK)
-    last = min(len(passage.keys), longest.b + len(claim.keys) - longest.a + _SLACK)
-    window = SequenceMatcher(None, claim.keys, passage.keys[first:last], autojunk=False)
-    blocks = _together(
-        [_Block(a, b + first, size) for a, b, size in window.get_matching_blocks() if size], passage.sentence_numbers
-    )
+    first = max(0, longest.source - longest.said - _SLACK)
+    last = min(len(passage.keys), longest.source + len(claim.keys) - longest.said + _SLACK)
+    blocks = _together(_blocks(claim.keys, passage.keyed, (first, last)), passage.sentence_numbers)
     piece = max(blocks, key=lambda block: block.size)
     return Alignment(
         claim,
@@ -123,6 +119,44 @@ def align(claim: TokenText, passage: TokenText) -> Alignment:
             place for block in blocks if block.size >= _PIECE for place in range(block.said, block.said + block.size)
         ),
     )
+
+
+def _longest(keys: Sequence[str], keyed: Mapping[str, Sequence[int]], said: _Span, source: _Span) -> _Block:
+    """The longest piece that is the same in these ranges of claim and passage, the first of several (difflib's).
+
+    `keyed`: the places of each key in the passage, which one claim after another is laid beside.
+    """
+    best, (begin, end) = _Block(said[0], source[0], 0), source
+    before: dict[int, int] = {}
+    for place in range(*said):
+        sizes: dict[int, int] = {}
+        standing = keyed.get(keys[place], ())
+        for other in standing[bisect_left(standing, begin) :] if begin else standing:
+            if other >= end:
+                break
+            size = sizes[other] = before.get(other - 1, 0) + 1
+            if size > best.size:
+                best = _Block(place - size + 1, other - size + 1, size)
+        before = sizes
+    return best
+
+
+def _blocks(keys: Sequence[str], keyed: Mapping[str, Sequence[int]], source: _Span) -> list[_Block]:
+    """All pieces that are the same, in order: the longest one, then those before and behind it in both texts."""
+    left: list[tuple[_Span, _Span]] = [((0, len(keys)), source)]
+    found: list[_Block] = []
+    while left:
+        said, there = left.pop()
+        block = _longest(keys, keyed, said, there)
+        if not block.size:
+            continue
+        found.append(block)
+        if said[0] < block.said and there[0] < block.source:
+            left.append(((said[0], block.said), (there[0], block.source)))
+        ends = block.said + block.size, block.source + block.size
+        if ends[0] < said[1] and ends[1] < there[1]:
+            left.append(((ends[0], said[1]), (ends[1], there[1])))
+    return sorted(found)
 
 
 def _together(blocks: list[_Block], sentences: Sequence[int]) -> list[_Block]:

@@ -91,7 +91,7 @@ def _compared(found: Alignment) -> Iterator[tuple[Cells, Cells]]:
             said, source = deviation.said, deviation.source
             if said[0] < said[1] and source[0] < source[1]:
                 yield _cells(_around(found, said, claim=True)), _cells(_around(found, source, claim=False))
-    elif found.evidence and _closest(found) and not any(token.denies for token in found.claim.tokens):
+    elif found.evidence and _closest(found) and not found.claim.denies:
         yield _cells(found.claim.low), _cells(" , ".join(found.clause(one) for one in found.evidence))
 
 
@@ -239,11 +239,13 @@ def _by_implication(found: Alignment) -> bool:
 
 def _by_opposite(found: Alignment) -> bool:
     """Whether one denies a word of which the other says the opposite: "not open" and "closed"."""
+    if not found.claim.denies and not found.passage.denies:
+        return False
     evidence = [place for number in found.evidence for place in range(*found.passage.clauses[number])]
     sides = ((found.claim, range(len(found.claim.tokens))), (found.passage, evidence))
     for (text, places), (other, others) in (sides, sides[::-1]):
-        denied = {text.units[place] for place in places if text.units[place] and _is_denied(text, place)}
-        said = [other.units[place] for place in others if other.units[place] and not _is_denied(other, place)]
+        denied = {text.units[place] for place in places if text.units[place] and place in text.denied}
+        said = [other.units[place] for place in others if other.units[place] and place not in other.denied]
         own = {text.units[place] for place in places}
         if any(either(one, two) for one in denied.difference(said) for two in said if two not in own):
             return True
@@ -260,19 +262,13 @@ def _same_denied(found: Alignment) -> bool:
     spans = [places[-1] - places[0] + 1 - len(places) if places else 1 for places in (ours, theirs)]
     if any(spans) or len(ours) > len(theirs) + 1:
         return False
-    said = {found.claim.units[place] for place in range(len(found.claim.tokens)) if _is_denied(found.claim, place)}
-    return any(
-        found.passage.units[n] in said for n in evidence if found.passage.units[n] and _is_denied(found.passage, n)
-    )
-
-
-def _is_denied(text: TokenText, place: int) -> bool:
-    return any(token.denies for token in text.tokens[max(0, place - _CONTEXT - 1) : place])
+    said = {unit for place, unit in enumerate(found.claim.units) if place in found.claim.denied}
+    return any(found.passage.units[n] in said for n in evidence if found.passage.units[n] and n in found.passage.denied)
 
 
 def _denied(found: Alignment) -> str | None:
     """No clause that says little else than the claim denies it, where the claim denies nothing."""
-    if any(token.denies for token in found.claim.tokens):
+    if found.claim.denies:
         return None
     for number in found.evidence:
         first, last = found.passage.clauses[number]
@@ -303,7 +299,7 @@ def _polarity(found: Alignment) -> str | None:
     sentence = _closest(found)
     if sentence is None:
         return None
-    denied = any(token.denies for token in found.claim.tokens)
+    denied = found.claim.denies
     own = [found.passage.clauses[number] for number in found.evidence]
     denies = [found.passage.tokens[n] for clause in own for n in range(*clause) if _denies_claim(found, n)]
     units = {unit for unit in found.claim.units if unit}

@@ -15,7 +15,7 @@ from shared.grounding.alignment import Alignment
 from shared.grounding.relations import same_sides
 from shared.grounding.segments import belongs, is_part_of
 from shared.grounding.subjects import other_voice
-from shared.grounding.texts import CLAUSE_MARKS, Token, TokenKind, TokenText, light_words, stem_of
+from shared.grounding.texts import Token, TokenKind, TokenText, light_words, stem_of
 from shared.language import derived, languages
 
 #: Tokens of what stands in a frame: in the claim, and in the passage, where attributes may stand with it.
@@ -222,9 +222,7 @@ def _weight(token: Token) -> float:
 
 def _parted(text: TokenText, place: int) -> bool:
     """Whether a clause ends behind a token."""
-    if not 0 <= place < len(text.tokens) - 1:
-        return True
-    return CLAUSE_MARKS.search(text.low, text.tokens[place].end, text.tokens[place + 1].start) is not None
+    return not 0 <= place < len(text.tokens) or text.parted[place]
 
 
 def _begins(text: TokenText, place: int) -> bool:

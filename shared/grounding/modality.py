@@ -101,7 +101,7 @@ def denied_twice(found: Alignment) -> bool:
 def denied_word(found: Alignment) -> str | None:
     """No word that the claim says is denied in the passage wherever it stands."""
     claim, passage = found.claim, found.passage
-    if any(token.denies for token in claim.tokens) or denied_twice(found):
+    if claim.denies or denied_twice(found):
         return None
     for place, unit in enumerate(claim.units):
         token = claim.tokens[place]
@@ -167,7 +167,7 @@ def _before_claim(found: Alignment, number: int, words: re.Pattern[str], reach: 
 
 def quantified(found: Alignment) -> str | None:
     """The claim says "all", "only", "first" or "must" only of what the passage does."""
-    if any(token.denies for token in found.claim.tokens):
+    if found.claim.denies:
         return None
     sentences = list(_sentences(found))
     for said, allowed in _quantities():

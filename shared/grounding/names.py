@@ -92,7 +92,7 @@ def _is_proper(text: TokenText, run: Sequence[int]) -> bool:
 
 def _standing(passage: TokenText, keys: set[str]) -> list[int]:
     """Where a name stands in the passage, and the pronouns that may stand for it."""
-    own = [place for place, token in enumerate(passage.tokens) if token.key in keys]
+    own = sorted(place for key in keys for place in passage.keyed.get(key, ()))
     numbers = passage.sentence_numbers
     for place in passage.pronouns if own else ():
         before = bisect_left(own, place)

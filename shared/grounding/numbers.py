@@ -246,7 +246,7 @@ def dates_of(text: TokenText) -> Iterator[Date]:
                 day, year = behind, _whole(tokens, place + 2, _YEARS)
             if not day and not year and place > 1 and tokens[place - 1].key in wholes():
                 day = _whole(tokens, place - 2, _DAYS)
-        elif year := _whole(tokens, place, _YEARS):
+        elif token.value is not None and (year := _whole(tokens, place, _YEARS)):
             month, day = _iso(text, place)
         else:
             continue

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator
 
 from shared.grounding.texts import TokenText, stem_of
 from shared.language import derived, languages
@@ -14,19 +13,22 @@ _TWO = 2
 Groups = dict[int, set[int]]
 
 
-def opposed_words(text: TokenText) -> Iterator[tuple[str, tuple[int, int], Groups]]:
+def opposed_words(text: TokenText) -> list[tuple[str, tuple[int, int], Groups]]:
     """The words of the tables in a text, each with the range of its tokens and its cells by group."""
     starts, cells = _by_start(), opposed_table()[1]
+    found = []
     for place, token in enumerate(text.tokens):
         word = text.low[token.start : token.end]
         if not word.isascii():
-            word = next((one for one in starts.get(word[0], ()) if text.low.startswith(one, token.start)), "")
+            ours = starts.get(word[0])
+            word = next((one for one in ours if text.low.startswith(one, token.start)), "") if ours else ""
         if word in cells:
             last = bisect_left(text.tokens, token.start + len(word), lo=place, key=lambda one: one.start)
             groups: Groups = {}
             for group, cell in cells[word]:
                 groups.setdefault(group, set()).add(cell)
-            yield word, (place, last), groups
+            found.append((word, (place, last), groups))
+    return found
 
 
 @derived

@@ -9,12 +9,12 @@ from itertools import pairwise
 
 from shared.grounding.alignment import Alignment
 from shared.grounding.numerals import number_joints
-from shared.grounding.opposites import opposed_words
+from shared.grounding.opposites import Groups, opposed_words
 from shared.grounding.relations import same_sides
 from shared.grounding.roles import weighs
 from shared.grounding.subjects import is_passive
 from shared.grounding.texts import TokenKind, TokenText, stem_of
-from shared.language import alternatives, claim_pattern, derived
+from shared.language import alternatives, claim_pattern, derived, derived_last
 
 #: Tokens between a name and the word that says what it does.
 _REACH = 8
@@ -24,6 +24,8 @@ _PIECE, _PIECES = 2, 12
 _VERBATIM, _MOSTLY = 0.95, 0.5
 #: Tokens on each side of an opposite that have to be the same.
 _BESIDE = 2
+#: Of so many passages the opposed words are kept.
+_LAST = 32
 _LEAST = 3
 
 
@@ -145,8 +147,8 @@ def _ranges(text: TokenText) -> Iterator[tuple[Decimal, Decimal]]:
 
 def opposite_beside(found: Alignment) -> str | None:
     """Beside the same word stands no opposite of what the passage has there."""
-    ours = [] if same_sides(found) else list(opposed_words(found.claim))
-    theirs = list(opposed_words(found.passage)) if ours else []
+    ours = () if same_sides(found) else opposed_words(found.claim)
+    rivals = _opposed_beside(found.passage) if ours else ()
     for word, places, groups in ours:
         if word in number_joints() or any(
             one.plain and len(word) < _LEAST for one in found.claim.tokens[slice(*places)]
@@ -155,7 +157,6 @@ def opposite_beside(found: Alignment) -> str | None:
         if any(one.denies for one in found.claim.tokens[max(0, places[0] - _BESIDE - 1) : places[0]]):
             continue
         beside = _beside(found.claim, places)
-        rivals = [(w, _beside(found.passage, at), cells) for w, at, cells in theirs]
         for side in (0, 1):
             key = beside[side]
             if not key:
@@ -167,6 +168,12 @@ def opposite_beside(found: Alignment) -> str | None:
                 if near[side] == key and any(group in groups for group in cells):
                     return f"“{word}” stands where the passage has “{other}”"
     return None
+
+
+@derived_last(_LAST)
+def _opposed_beside(text: TokenText) -> tuple[tuple[str, tuple[str, str], Groups], ...]:
+    """The opposed words of a text, the units beside each, and its cells."""
+    return tuple((word, _beside(text, at), cells) for word, at, cells in opposed_words(text))
 
 
 def _beside(text: TokenText, places: tuple[int, int]) -> tuple[str, str]:

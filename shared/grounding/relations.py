@@ -14,12 +14,16 @@ from shared.grounding.nearness import is_year
 from shared.grounding.opposites import opposite
 from shared.grounding.subjects import other_voice
 from shared.grounding.texts import TokenText
-from shared.language import claim_pattern, derived, languages
+from shared.language import claim_pattern, derived, derived_last, languages
 
 #: Tokens between a word of degree and what it is compared with: "more often than".
 _DEGREE = 4
 #: From this share on a claim stands in the passage as it is, and with it the order of what it tells.
 _VERBATIM = 0.85
+
+
+#: Of so many texts the relations are kept: one claim's, and those of the passages of an answer.
+_LAST = 32
 
 
 class _Relation(NamedTuple):
@@ -42,6 +46,7 @@ def changed_sides(found: Alignment) -> str | None:
     return next((f"“{word}” has its two sides changed" for word, same in _compared(found) if not same), None)
 
 
+@derived_last(_LAST)
 def same_sides(found: Alignment) -> bool:
     """Whether claim and passage say the same of two things, by opposite words."""
     compared = [same for _, same in _compared(found)]
@@ -50,7 +55,7 @@ def same_sides(found: Alignment) -> bool:
 
 def dated_order(found: Alignment) -> str | None:
     """Of two events that the claim sets beside each other, the passage does not date the first one later."""
-    for one in _relations(found.claim) if found.share < _VERBATIM else ():
+    for one in _relations_of(found.claim) if found.share < _VERBATIM else ():
         both = one.subject & one.object
         years = [_year_of(found.passage, units - both) for units in (one.subject, one.object)]
         if one.kind != _TIME or years[0] is None or years[1] is None:
@@ -79,8 +84,8 @@ def _years(text: TokenText, places: Iterable[int]) -> list[int]:
 
 def _compared(found: Alignment) -> Iterator[tuple[str, bool]]:
     """The relations of the claim that the passage has with crossed sides, and whether it says the same so."""
-    ours = list(_relations(found.claim))
-    theirs = list(_relations(found.passage)) if ours else []
+    ours = _relations_of(found.claim)
+    theirs = _relations_of(found.passage) if ours else ()
     voices = other_voice(found.claim.low, found.passage.low)
     for one in ours:
         for other in theirs:
@@ -101,6 +106,11 @@ def _crossed(one: _Relation, other: _Relation) -> bool:
         return bool(subject) and 2 * len(subject & theirs) >= len(subject)
     pairs = ((behind, other.subject), (theirs, subject))
     return all(before and 2 * len(before & after) >= len(before) for before, after in pairs)
+
+
+@derived_last(_LAST)
+def _relations_of(text: TokenText) -> tuple[_Relation, ...]:
+    return tuple(_relations(text))
 
 
 def _relations(text: TokenText) -> Iterator[_Relation]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
 from functools import cached_property, lru_cache
-from itertools import pairwise
+from itertools import pairwise, starmap, zip_longest
 from string import ascii_letters
 from typing import NamedTuple
 
@@ -28,6 +29,11 @@ _BRACKETS = re.compile(r"[()（）]")
 _PLAIN, _CHARACTER, _CLAUSE, _SENTENCE = 0.4, 0.5, 2.0, 8.0
 #: What stands in brackets is so far from what stands around them.
 _BRACKET = 3.0
+
+
+_ABBREVIATED = 3
+#: A denial speaks of the word behind it and of so many behind that.
+_CONTEXT = 2
 
 
 class TokenKind(StrEnum):
@@ -56,7 +62,7 @@ class Token(NamedTuple):
     value: Decimal | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TokenText:
     """A text and its tokens. `low` has the text's length, in lower case and in the tables' spelling."""
 
@@ -125,7 +131,7 @@ class TokenText:
     @cached_property
     def units(self) -> tuple[str, ...]:
         """What each token is looked for as: a stem, two CJK characters, a number; "" for one that says nothing."""
-        return tuple(_unit_of(self.tokens, place) for place in range(len(self.tokens)))
+        return tuple(starmap(_unit_of, zip_longest(self.tokens, self.tokens[1:])))
 
     @cached_property
     def at(self) -> dict[str, list[int]]:
@@ -139,17 +145,52 @@ class TokenText:
     @cached_property
     def clauses(self) -> list[tuple[int, int]]:
         """The clauses of all sentences, as ranges of token numbers."""
-        found, first = [], 0
-        for number in range(1, len(self.tokens) + 1):
-            end = number == len(self.tokens)
-            if (
-                end
-                or self.sentence_numbers[number] != self.sentence_numbers[number - 1]
-                or _CLAUSE_END.search(self.low, self.tokens[number - 1].end, self.tokens[number].start)
-            ):
+        found, first, last, numbers = [], 0, len(self.tokens), self.sentence_numbers
+        for number, gap in enumerate(self.gaps, 1):
+            if number == last or numbers[number] != numbers[number - 1] or (gap and _CLAUSE_END.search(self.low, *gap)):
                 found.append((first, number))
                 first = number
         return found
+
+    @cached_property
+    def gaps(self) -> list[tuple[int, int] | None]:
+        """Where something stands behind each token before the next one; None for nothing or a space."""
+        ends = [*(token.start for token in self.tokens[1:]), len(self.low)] if self.tokens else []
+        return [
+            None if start == end or (end - start == 1 and self.low[start] == " ") else (start, end)
+            for start, end in zip((token.end for token in self.tokens), ends, strict=True)
+        ]
+
+    @cached_property
+    def parted(self) -> list[bool]:
+        """For each token, whether a clause ends behind it or a bracket stands there."""
+        found = [gap is not None and CLAUSE_MARKS.search(self.low, *gap) is not None for gap in self.gaps]
+        return [*found[:-1], True] if found else []
+
+    @cached_property
+    def clause_units(self) -> list[frozenset[str]]:
+        """The units of each clause."""
+        return [frozenset(self.units[first:last]) for first, last in self.clauses]
+
+    @cached_property
+    def in_clauses(self) -> Counter[str]:
+        """In how many clauses each unit stands."""
+        return Counter(unit for units in self.clause_units for unit in units)
+
+    @cached_property
+    def denies(self) -> bool:
+        """Whether anything is denied."""
+        return bool(self.denied)
+
+    @cached_property
+    def denied(self) -> frozenset[int]:
+        """The places of the tokens right behind a denial, and of the two behind these."""
+        return frozenset(
+            place
+            for denying, token in enumerate(self.tokens)
+            if token.denies
+            for place in range(denying + 1, denying + 2 + _CONTEXT)
+        )
 
     @cached_property
     def clause_of(self) -> list[int]:
@@ -164,11 +205,11 @@ class TokenText:
     @cached_property
     def bracketed(self) -> frozenset[int]:
         """The places of the tokens that stand in brackets."""
-        found, depth, read = [], 0, 0
-        for number, token in enumerate(self.tokens):
-            for mark in _BRACKETS.findall(self.low, read, token.start):
+        found, depth = [], 0
+        gaps = [(0, self.tokens[0].start) if self.tokens else None, *self.gaps] if _BRACKETS.search(self.low) else []
+        for number, gap in enumerate(gaps[: len(self.tokens)]):
+            for mark in _BRACKETS.findall(self.low, *gap) if gap else ():
                 depth = depth + 1 if mark in "(（" else max(0, depth - 1)
-            read = token.end
             if depth:
                 found.append(number)
         return frozenset(found)
@@ -177,8 +218,9 @@ class TokenText:
     def places(self) -> tuple[float, ...]:
         """How far each token is from the text's start: ends of clauses and sentences are wide, brackets are not."""
         found, place, opened = [], 0.0, [0.0]
+        gaps = [(0, self.tokens[0].start) if self.tokens else None, *self.gaps]
         for number, token in enumerate(self.tokens):
-            for mark in _BRACKETS.findall(self.low, self.tokens[number - 1].end if number else 0, token.start):
+            for mark in _BRACKETS.findall(self.low, *gap) if (gap := gaps[number]) else ():
                 if mark in "(（":
                     opened.append(place)
                     place += _BRACKET
@@ -186,7 +228,7 @@ class TokenText:
                     place = opened.pop()
             if number and self.sentence_numbers[number] != self.sentence_numbers[number - 1]:
                 place += _SENTENCE
-            elif number and CLAUSE_MARKS.search(self.low, self.tokens[number - 1].end, token.start):
+            elif number and self.parted[number - 1]:
                 place += _CLAUSE
             place += _PLAIN if token.plain else _CHARACTER if token.kind is TokenKind.CJK else 1.0
             found.append(place)
@@ -276,13 +318,11 @@ def _stem(key: str) -> str:
     return found[0] if len(found) == 1 else key
 
 
-def _unit_of(tokens: Sequence[Token], place: int) -> str:
-    token = tokens[place]
+def _unit_of(token: Token, behind: Token | None) -> str:
     if token.plain or token.kind is TokenKind.SIGN:
         return ""
     if token.kind is not TokenKind.CJK:
         return stem_of(token.key)
-    behind = tokens[place + 1] if place + 1 < len(tokens) else None
     if behind is None or behind.kind is not TokenKind.CJK or behind.start != token.end or behind.plain:
         return ""
     return token.key + behind.key
@@ -331,7 +371,11 @@ def _pronouns() -> frozenset[str]:
     return frozenset(word for language in languages() for word in language.claims.pronouns)
 
 
-@derived
 def month_of(word: str) -> int:
     """The number of a month's name, 0 for any other word."""
-    return month_number(word) if len(word) > 2 else 0
+    return month_number(word) if word[:_ABBREVIATED] in _month_starts() else 0
+
+
+@derived
+def _month_starts() -> frozenset[str]:
+    return frozenset(name[:_ABBREVIATED] for language in languages() for name in language.dates.months)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from functools import lru_cache
 
@@ -33,6 +33,7 @@ from shared.language.text import CJK, normalised, without_accents
 
 _TENS = range(20, 100, 10)
 _TEN, _HUNDRED = 10, 100
+_CHARACTERS = 8192
 _KINDS = {
     "fraction": TokenKind.CJK,
     "numeral": TokenKind.CJK,
@@ -67,7 +68,7 @@ def tokens_of(text: str) -> TokenText:
             name = text[start].isupper() and start not in starts
             kind = TokenKind.WORD if value is None else TokenKind.NUMBER
             tokens.append(Token(key, start, end, kind, key in plain and not name, name, denies, value))
-        elif group == "cjk" and (word := _word_from(words.get(found[0]), low, start)):
+        elif group == "cjk" and (own := words.get(found[0])) and (word := _word_from(own, low, start)):
             read = start + len(word)
             tokens.append(Token(word, start, read, TokenKind.WORD, word in plain, denies=denies))
         elif group == "cjk" and found[0] not in number_words():
@@ -80,7 +81,7 @@ def tokens_of(text: str) -> TokenText:
             one = Token(found[0], start, end, _KINDS[group], found[0] in plain, denies=denies)
             tokens.append(one if value is None else _number(value, start, end, denies=denies))
     named = frozenset(token.key for token in tokens if token.name)
-    return TokenText(text, low, tuple(_one_number(tokens, low))).with_names(named)
+    return TokenText(text, low, tuple(_whole_numbers(tokens, low))).with_names(named)
 
 
 def _denied(low: str) -> set[int]:
@@ -89,8 +90,8 @@ def _denied(low: str) -> set[int]:
     return {place for word in found for place in range(*word.span())}
 
 
-def _word_from(words: list[str] | None, low: str, start: int) -> str | None:
-    return next((word for word in words if low.startswith(word, start)), None) if words else None
+def _word_from(words: list[str], low: str, start: int) -> str | None:
+    return next((word for word in words if low.startswith(word, start)), None)
 
 
 def _number(value: Decimal, start: int, end: int, *, denies: bool) -> Token:
@@ -108,6 +109,7 @@ def _value_of(text: str, group: str) -> Decimal | None:
     return numeral_of(text) if group in {"numeral", "cjk"} else None
 
 
+@derived
 def _word_key(text: str) -> tuple[str, Decimal | None]:
     """The key of a word, and its value if it is a number's."""
     word = without_accents(text.replace("’", "'")).removesuffix("'s")
@@ -115,26 +117,25 @@ def _word_key(text: str) -> tuple[str, Decimal | None]:
     return (word, None) if value is None else (f"#{value}", Decimal(value))
 
 
-def _one_number(tokens: Sequence[Token], low: str) -> Iterator[Token]:
+def _whole_numbers(tokens: Sequence[Token], low: str) -> list[Token]:
     """The tokens, those that write one number together as one: twenty-four, 3.2 million, 8000万, a tenth of."""
-    place = 0
-    while place < len(tokens):
+    found, read, articles = list[Token](), 0, _articles()
+    for place in [n for n, token in enumerate(tokens) if token.value is not None or token.key in articles]:
         token = tokens[place]
-        article = token.key in _articles() and _is_part(tokens, place + 1, low)
-        if token.value is None and not article:
-            yield token
-            place += 1
+        article = token.key in articles and _is_part(tokens, place + 1, low)
+        if place < read or (token.value is None and not article):
             continue
-        value, after = (Decimal(1), place + 1) if article else _number_from(tokens, place, low)
-        last = tokens[after - 1]
-        if _is_part(tokens, after, low):
-            share = value * parts()[low[tokens[after].start : tokens[after].end]]
-            yield _number(share, token.start, token.end, denies=token.denies)
-            yield Token("%", tokens[after].start, tokens[after].end, TokenKind.SIGN, denies=tokens[after].denies)
-            after += 1
+        found += tokens[read:place]
+        value, read = (Decimal(1), place + 1) if article else _number_from(tokens, place, low)
+        last = tokens[read - 1]
+        if _is_part(tokens, read, low):
+            share = value * parts()[low[tokens[read].start : tokens[read].end]]
+            found.append(_number(share, token.start, token.end, denies=token.denies))
+            found.append(Token("%", tokens[read].start, tokens[read].end, TokenKind.SIGN, denies=tokens[read].denies))
+            read += 1
         else:
-            yield token if after == place + 1 else _number(value, token.start, last.end, denies=token.denies)
-        place = after
+            found.append(token if read == place + 1 else _number(value, token.start, last.end, denies=token.denies))
+    return [*found, *tokens[read:]]
 
 
 def _is_part(tokens: Sequence[Token], place: int, low: str) -> bool:
@@ -194,15 +195,24 @@ def _lower(text: str) -> str:
     """Lower case, narrow digits and letters, tables' spelling; of the same length, so that places are the same."""
     if text.isascii():
         return text.lower()
-    folded = "".join(_low_char(char) for char in text)
+    folded = text.translate(_low_characters)
     spelt = normalised(folded)
     return spelt if len(spelt) == len(text) else folded
 
 
-@lru_cache(maxsize=8192)
-def _low_char(char: str) -> str:
-    low = unicodedata.normalize("NFKC", char).lower()
-    return low if len(low) == 1 else char
+class _LowCharacters(dict[int, int]):
+    """Code of a character -> that of its narrow lower-case form, where this is one character."""
+
+    def __missing__(self, code: int) -> int:
+        """Work it out, and keep the last few thousand."""
+        if len(self) >= _CHARACTERS:
+            self.clear()
+        low = unicodedata.normalize("NFKC", chr(code)).lower()
+        found = self[code] = ord(low) if len(low) == 1 else code
+        return found
+
+
+_low_characters = _LowCharacters()
 
 
 def _starts(text: str) -> frozenset[int]:
