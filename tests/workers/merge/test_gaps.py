@@ -188,16 +188,18 @@ def test_what_only_the_round_found_stands_at_the_end_of_the_first_ten_before_and
     nodes = {"0.0": node("0.0", Facet.ORIGINAL), "0.1": node("0.1", Facet.GAP, gap=gap)}
     own = leaf("0.0", [hit(f"h{n:02}", 0.9 - n / 100) for n in range(14)])
     more = leaf("0.1", [hit("h03"), hit("new", 0.8), hit("h12", 0.7), hit("newer", 0.6)])
+    weak = hit("weak", 0.2).model_copy(update={"parts": {"rerank": 0.2}})
+    more = more.model_copy(update={"hits": (*more.hits, weak)})
 
     pool = merge_tree([own, more], nodes, MultiQuerySettings(), 15)
 
     order = [one.chunk_id for one in pool.hits]
-    assert order[:10] == [*(f"h{n:02}" for n in range(8)), "new", "h12"]
-    assert order[10:] == ["h08", "h09", "h10", "h11", "h13"]
+    assert order[:10] == [*(f"h{n:02}" for n in range(7)), "new", "h12", "newer"]
+    assert order[10:] == ["h07", "h08", "h09", "h10", "h11"], "what says little of its gap takes no place"
     assert [source.node_id for source in pool.hits[3].sources] == ["0.0", "0.1"]
     assert only_original_leaf(pool), "its own order is final"
     reranked = apply_root_rerank(pool, [Hit(**{f: getattr(one, f) for f in Hit.model_fields}) for one in pool.hits])
-    assert [one.chunk_id for one in reranked.hits][8:10] == ["new", "h12"]
+    assert [one.chunk_id for one in reranked.hits][7:10] == ["new", "h12", "newer"]
     assert all(GAP not in one.parts for one in merge_tree([own], nodes, MultiQuerySettings(), 15).hits)
 
 
