@@ -1,6 +1,8 @@
-"""Word by python-docx: paragraphs, lists and tables in the order of the body, headings by their styles, notes.
+"""Word by python-docx: paragraphs, lists and tables in the order of the body, headings by their styles, notes, charts.
 
-What stands in fields of forms, in boxes and in tracked changes is text like any other; what was deleted is none.
+What stands in fields of forms, in boxes and in tracked changes is text like any other; what was deleted is none. A
+comment stands below its paragraph, as a quote of who wrote it; the head and foot of the first page stand where it has
+its own, those that run over the pages are left out.
 """
 
 from __future__ import annotations
@@ -8,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from io import BytesIO
-from itertools import islice
+from itertools import chain, islice
 from zipfile import BadZipFile
 
 from docx import Document
@@ -19,6 +21,7 @@ from docx.oxml.parser import parse_xml
 from docx.text.paragraph import Paragraph
 from lxml import etree
 
+from workers.formats import drawings
 from workers.formats.archive import checked_archive
 from workers.formats.parsed import FilePart, FormatError, Parsed, about, heading, joined, table
 
@@ -35,7 +38,12 @@ _LEFT_OUT = frozenset({_BOX, _FALLBACK, *(f"{_W}{name}" for name in ("pPr", "rPr
 _CHARACTERS = {f"{_W}tab": "\t", f"{_W}ptab": "\t", f"{_W}cr": "\n", f"{_W}noBreakHyphen": "-"}
 #: Those of a formula, too.
 _TEXTS = frozenset({f"{_W}t", "{http://schemas.openxmlformats.org/officeDocument/2006/math}t"})
-_NOTES = {"footnote": RELATIONSHIP_TYPE.FOOTNOTES, "endnote": RELATIONSHIP_TYPE.ENDNOTES}
+_DRAWING = f"{_W}drawing"
+_NOTES = {
+    "footnote": RELATIONSHIP_TYPE.FOOTNOTES,
+    "endnote": RELATIONSHIP_TYPE.ENDNOTES,
+    "comment": RELATIONSHIP_TYPE.COMMENTS,
+}
 
 
 def parse(content: bytes, name: str) -> Parsed:
@@ -52,7 +60,10 @@ def parse(content: bytes, name: str) -> Parsed:
 def _blocks(document: DocxDocument) -> Iterator[str]:
     """Blocks; list items that follow each other are one."""
     items: list[str] = []
-    for text in _texts(document.element.body, document, _notes_of(document)):
+    notes, (first, last) = _notes_of(document), _edges(document)
+    for text in chain.from_iterable(
+        _texts(around, document, notes) for around in (*first, document.element.body, *last)
+    ):
         if text.startswith("- "):
             items.append(text)
             continue
@@ -64,22 +75,69 @@ def _blocks(document: DocxDocument) -> Iterator[str]:
         yield "\n".join(items)
 
 
+def _edges(document: DocxDocument) -> tuple[list[etree._Element], list[etree._Element]]:
+    """What stands above and below the text of the first page, where that has a head and a foot of its own."""
+    section = document.sections[0] if len(document.sections) else None
+    if section is None or not section.different_first_page_header_footer:
+        return [], []
+    head, foot = (
+        [] if one.is_linked_to_previous else [one._element]  # noqa: SLF001
+        for one in (section.first_page_header, section.first_page_footer)
+    )
+    return head, foot
+
+
 def _texts(
     around: etree._Element, document: DocxDocument, notes: Mapping[tuple[str, str], etree._Element]
 ) -> Iterator[str]:
-    """The blocks in an element; below each paragraph its boxes and notes."""
+    """The blocks in an element; below each paragraph its boxes, drawings and notes, below a table the latter two."""
     for block in _within(around, _P, _TABLE):
         if block.tag == _TABLE:
             yield _table(block)
+            for paragraph in block.iter(_P):
+                yield from _beside(paragraph, document, notes)
             continue
         yield _paragraph(Paragraph(block, document._body))  # noqa: SLF001
-        for box in block.iter(_BOX):
-            if next(box.iterancestors(_P)) is block and next(box.iterancestors(_FALLBACK), None) is None:
-                yield from _texts(box, document, notes)
-        for kind in _NOTES:
-            for mark in block.iter(f"{_W}{kind}Reference"):
-                note = notes.get((kind, mark.get(f"{_W}id", "")))
-                yield _lines_of(note) if note is not None else ""
+        for box in _own(block, _BOX):
+            yield from _texts(box, document, notes)
+        yield from _beside(block, document, notes)
+
+
+def _own(paragraph: etree._Element, tag: str) -> Iterator[etree._Element]:
+    """What of this name is in a paragraph, and in none of a box in it."""
+    for found in paragraph.iter(tag):
+        if next(found.iterancestors(_P)) is paragraph and next(found.iterancestors(_FALLBACK), None) is None:
+            yield found
+
+
+def _beside(
+    paragraph: etree._Element, document: DocxDocument, notes: Mapping[tuple[str, str], etree._Element]
+) -> Iterator[str]:
+    """What a paragraph's charts and diagrams show, and its notes."""
+    for drawing in _own(paragraph, _DRAWING):
+        yield from _drawn(drawing, document)
+    for kind in _NOTES:
+        for mark in _own(paragraph, f"{_W}{kind}Reference"):
+            note = notes.get((kind, mark.get(f"{_W}id", "")))
+            yield _note(note) if note is not None else ""
+
+
+def _drawn(drawing: etree._Element, document: DocxDocument) -> Iterator[str]:
+    """What a chart or a diagram shows."""
+    parts = document.part.related_parts
+    if (found := drawings.chart_of(drawing)) in parts:
+        yield from drawings.chart(parse_xml(parts[found].blob))
+    elif (found := drawings.diagram_of(drawing)) in parts:
+        yield drawings.diagram(parse_xml(parts[found].blob))
+
+
+def _note(note: etree._Element) -> str:
+    """A note; a comment as a quote of its author."""
+    text = _lines_of(note)
+    if note.tag != f"{_W}comment" or not text:
+        return text
+    author = " ".join(note.get(f"{_W}author", "").split())
+    return "\n".join(f"> {line}" for line in f"{author}: {text}".removeprefix(": ").split("\n"))
 
 
 def _within(around: etree._Element, *tags: str) -> Iterator[etree._Element]:
@@ -92,7 +150,7 @@ def _within(around: etree._Element, *tags: str) -> Iterator[etree._Element]:
 
 
 def _notes_of(document: DocxDocument) -> dict[tuple[str, str], etree._Element]:
-    """The notes at the foot of pages and at the end, by kind and number."""
+    """The notes at the foot of pages and at the end, and comments, by kind and number."""
     parts = [part for part in document.part.rels.values() if not part.is_external]
     roots = (
         (kind, parse_xml(part.target_part.blob))

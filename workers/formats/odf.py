@@ -1,8 +1,8 @@
-"""OpenDocument text, sheets and slides: content.xml in its order."""
+"""OpenDocument text, sheets and slides: content.xml in its order, notes and comments below what they are on."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from defusedxml.ElementTree import ParseError, fromstring
@@ -14,6 +14,8 @@ _OFFICE, _TEXT, _TABLE, _DRAW = (
     f"{{urn:oasis:names:tc:opendocument:xmlns:{name}:1.0}}" for name in ("office", "text", "table", "drawing")
 )
 _MAX_COLUMNS, _MAX_DEPTH = 200, 100
+_BLANKS = frozenset({f"{_TEXT}s", f"{_TEXT}tab", f"{_TEXT}line-break"})
+_NOTE, _COMMENT = f"{_TEXT}note", f"{_OFFICE}annotation"
 
 
 def parse(content: bytes, name: str) -> Parsed:
@@ -49,11 +51,24 @@ def _blocks(element: Any, depth: int) -> Iterator[str]:
         elif child.tag == f"{_TEXT}p":
             yield _text(child)
         elif child.tag == f"{_TEXT}list":
-            yield "\n".join(f"- {_text(item)}" for item in child.iter(f"{_TEXT}list-item") if _text(item))
+            yield "\n".join(
+                f"- {text}" for item in child.iter(f"{_TEXT}list-item") if (text := _text(item, f"{_TEXT}list"))
+            )
         elif child.tag == f"{_TABLE}table":
             yield table([cells for _, cells in _numbered(child)])
+        elif child.tag == _COMMENT:
+            yield _comment(child)
         elif depth < _MAX_DEPTH and child.tag != f"{_TEXT}tracked-changes":
             yield from _blocks(child, depth + 1)
+            continue
+        yield from (_text(body) for note in child.iter(_NOTE) for body in note.iter(f"{_TEXT}note-body"))
+        yield from (_comment(found) for found in child.iter(_COMMENT) if found is not child)
+
+
+def _comment(comment: Any) -> str:
+    """A comment as a quote of its author."""
+    author, text = comment.findtext("{*}creator") or "", " ".join(map(_text, comment.iter(f"{_TEXT}p")))
+    return f"> {author.strip()}: {text}".replace("> : ", "> ") if text else ""
 
 
 def _numbered(sheet: Any) -> Iterator[tuple[int, list[str]]]:
@@ -74,16 +89,20 @@ def _numbered(sheet: Any) -> Iterator[tuple[int, list[str]]]:
             yield number, cells
 
 
-def _text(element: Any) -> str:
-    """All text below an element; tabs and breaks are blanks."""
-    parts = []
-    for each in element.iter():
-        if each.tag in {f"{_TEXT}s", f"{_TEXT}tab", f"{_TEXT}line-break"}:
-            parts.append(" ")
-        parts.append(each.text or "")
-        if each is not element:
-            parts.append((" " if each.tag == f"{_TEXT}p" else "") + (each.tail or ""))
-    return " ".join("".join(parts).split())
+def _text(element: Any, *without: str) -> str:
+    """All text below an element but that of its notes, its comments and what is to be left out; breaks are blanks."""
+    return " ".join("".join(_pieces(element, {_NOTE, _COMMENT, *without})).split())
+
+
+def _pieces(element: Any, without: Collection[str]) -> Iterator[str]:
+    yield element.text or ""
+    for child in element:
+        if child.tag in _BLANKS:
+            yield " "
+        elif child.tag not in without:
+            yield from _pieces(child, without)
+            yield " " if child.tag == f"{_TEXT}p" else ""
+        yield child.tail or ""
 
 
 def _xml(content: bytes) -> Any:

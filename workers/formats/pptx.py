@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from io import BytesIO
-from itertools import groupby, islice
-from operator import itemgetter
 from typing import Any
 from zipfile import BadZipFile
 
@@ -14,16 +12,11 @@ from pptx.enum.shapes import MSO_SHAPE_TYPE
 from pptx.exc import PackageNotFoundError
 from pptx.oxml import parse_xml
 
+from workers.formats import drawings
 from workers.formats.archive import checked_archive
 from workers.formats.parsed import FilePart, FormatError, Parsed, about, heading, joined, table
 
 _MAX_DEPTH = 10
-#: Lines and categories of a chart.
-_MOST_SERIES, _MOST_ROWS = 20, 200
-_DIAGRAM = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}"
-_CHART = "{http://schemas.openxmlformats.org/drawingml/2006/chart}"
-_DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
-_RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 
 
 def parse(content: bytes, name: str) -> Parsed:
@@ -67,45 +60,7 @@ def _shapes(shapes: Iterable[Any], depth: int) -> Iterator[str]:
             )
         elif getattr(shape, "has_table", False) and shape.has_table:
             yield table([[cell.text for cell in row.cells] for row in shape.table.rows])
-        elif getattr(shape, "has_chart", False) and shape.has_chart:
-            yield from _chart(shape.chart)
-        else:
-            yield _diagram(shape)
-
-
-def _chart(chart: Any) -> Iterator[str]:
-    """The title of a chart, and a table of its lines: those with the same categories side by side, a row for each."""
-    if chart.has_title and chart.chart_title.has_text_frame:
-        yield chart.chart_title.text_frame.text
-    lines = islice(chart._chartSpace.iter(f"{_CHART}ser"), _MOST_SERIES)  # noqa: SLF001 - `plots` knows not every kind
-    each = [(_points(line, "cat", "xVal"), _points(line, "val", "yVal"), _name_of(line)) for line in lines]
-    for names, group in groupby(each, key=itemgetter(0)):
-        columns = [(name, values) for _, values, name in group]
-        places = sorted({*names, *(place for _, values in columns for place in values)})[:_MOST_ROWS]
-        rows = ([names.get(place, ""), *(values.get(place, "") for _, values in columns)] for place in places)
-        yield table([["", *(name for name, _ in columns)], *rows]) if places else ""
-
-
-def _points(line: Any, *axes: str) -> dict[int, str]:
-    """What a line of a chart has on one of these axes: place -> what is shown there."""
-    axis = next((found for name in axes if (found := line.find(f"{_CHART}{name}")) is not None), None)
-    if axis is None:
-        return {}
-    level = next(axis.iter(f"{_CHART}lvl"), axis)
-    shown = ((point.get("idx", "0"), point.findtext(f"{_CHART}v") or "") for point in level.iter(f"{_CHART}pt"))
-    return {int(place): text.removesuffix(".0") for place, text in shown}
-
-
-def _name_of(line: Any) -> str:
-    named = line.find(f"{_CHART}tx")
-    return "".join(value.text or "" for value in named.iter(f"{_CHART}v")) if named is not None else ""
-
-
-def _diagram(shape: Any) -> str:
-    """The texts of a SmartArt, as items; "" for what is none."""
-    frame = next(shape.element.iter(f"{_DIAGRAM}relIds"), None)
-    if frame is None:
-        return ""
-    points = parse_xml(shape.part.related_part(frame.get(f"{_RELATION}dm")).blob).iter(f"{_DIAGRAM}pt")
-    texts = ("".join(text.text or "" for text in point.iter(f"{_DRAWING}t")) for point in points)
-    return "\n".join(f"- {' '.join(text.split())}" for text in texts if text.strip())
+        elif related := drawings.chart_of(shape.element):
+            yield from drawings.chart(parse_xml(shape.part.related_part(related).blob))
+        elif related := drawings.diagram_of(shape.element):
+            yield drawings.diagram(parse_xml(shape.part.related_part(related).blob))

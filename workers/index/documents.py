@@ -19,7 +19,7 @@ from workers.index.offsets import Span, as_fields, marks_in
 from workers.index.validity import superseded_of, valid_until_of
 
 #: Grows when the readers or the chunker give other chunks for the same file, so that the next ingest renews them.
-INDEX_VERSION = 11
+INDEX_VERSION = 12
 _ID_NAMESPACE = uuid.UUID("6f1c6a0e-0d53-5c0b-9a5f-2b7f5f0f9a11")
 _SEPARATOR = "\n"
 

@@ -95,8 +95,10 @@ _ODF = "urn:oasis:names:tc:opendocument:xmlns"
 _ODT = (
     f'<office:document-content xmlns:office="{_ODF}:office:1.0" xmlns:text="{_ODF}:text:1.0" '
     f'xmlns:table="{_ODF}:table:1.0"><office:body><office:text><text:h text:outline-level="2">Care</text:h>'
-    "<text:p>Oil the<text:s/>hinge.</text:p>"
-    "<text:list><text:list-item><text:p>one</text:p></text:list-item></text:list>"
+    "<text:p>Oil the<text:s/>hinge<text:note><text:note-citation>1</text:note-citation><text:note-body><text:p>See 4."
+    '</text:p></text:note-body></text:note><office:annotation xmlns:dc="d"><dc:creator>Ada</dc:creator><text:p>Why?'
+    "</text:p></office:annotation>.</text:p><text:list><text:list-item><text:p>one</text:p><text:list>"
+    "<text:list-item><text:p>inner</text:p></text:list-item></text:list></text:list-item></text:list>"
     "<table:table><table:table-row><table:table-cell><text:p>Part</text:p></table:table-cell><table:table-cell>"
     "<text:p>Price</text:p></table:table-cell></table:table-row></table:table></office:text></office:body>"
     "</office:document-content>"
@@ -143,7 +145,11 @@ _FILES: dict[str, tuple[bytes, list[str], list[str]]] = {
     ),
     ".html": (_HTML.encode(), ["keeps its events for **30 days**", "| port | 8443 |"], []),
     ".epub": (_zip(**_EPUB), ["It begins.\n\n## Two\n\nIt ends."], ["chapter 1 (One)", "chapter 2"]),
-    ".odt": (_zip(**{"content.xml": _ODT}), ["## Care\n\nOil the hinge.\n\n- one\n\n| Part | Price |"], []),
+    ".odt": (
+        _zip(**{"content.xml": _ODT}),
+        ["## Care\n\nOil the hinge.\n\nSee 4.\n\n> Ada: Why?\n\n- one\n- inner\n\n| Part | Price |"],
+        [],
+    ),
     ".eml": (_MAIL.encode(), ["# 冷库\n\nFrom: Ada <a@example.org>", "It moves."], []),
     ".mbox": (
         "".join(f"From a@b Tue Mar  3 10:00:00 2026\n{_MAIL}\n" for _ in range(2)).encode(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from io import BytesIO
 
 from docx import Document
@@ -23,6 +24,7 @@ from workers.formats import docx, pptx
 _W = nsdecls("w")
 _BOX = "http://schemas.microsoft.com/office/word/2010/wordprocessingShape"
 _MC = "http://schemas.openxmlformats.org/markup-compatibility/2006"
+_CHART = "http://schemas.openxmlformats.org/drawingml/2006/chart"
 _DIAGRAM = "http://schemas.openxmlformats.org/drawingml/2006/diagram"
 _DRAWING = "http://schemas.openxmlformats.org/drawingml/2006/main"
 _RELATION = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
@@ -61,6 +63,36 @@ def test_given_forms_changes_boxes_and_notes_when_parsed_then_their_text_stands_
     assert docx.parse(saved.getvalue(), "a.docx").text.split("\n\n") == [
         "In a form.", "It was moved to 2027.", "Beside it", "In a box.", "See the audit.",
         "| port | 8443 |\n| --- | --- |",
+    ]  # fmt: skip
+
+
+def _chart_of_days() -> bytes:
+    slide = Presentation().slides.add_slide(Presentation().slide_layouts[6])
+    data = CategoryChartData()
+    data.categories = [date(2026, 3, 31), date(2026, 4, 30)]
+    data.add_series("Open", (7, 4))
+    place = (Inches(1), Inches(1), Inches(4), Inches(3))
+    return bytes(slide.shapes.add_chart(XL_CHART_TYPE.LINE, *place, data).chart.part.blob)
+
+
+def test_given_comments_a_first_page_and_a_chart_when_parsed_then_they_stand_once_and_running_heads_do_not() -> None:
+    document, saved = Document(), BytesIO()
+    section = document.sections[0]
+    section.different_first_page_header_footer = True
+    section.first_page_header.paragraphs[0].text = "Northwind, 4 May 2026"
+    section.header.paragraphs[0].text = "Confidential"
+    document.add_comment(document.add_paragraph("Ships in June.").runs, "Still so?\nAsk Bo.", author="Ada")
+    cell = document.add_table(1, 1).cell(0, 0).paragraphs[0]
+    document.add_comment(cell.add_run("Rate"), "Per hour.", author="")
+    kind = "application/vnd.openxmlformats-officedocument.drawingml.chart+xml"
+    part = Part(PackURI("/word/charts/chart1.xml"), kind, _chart_of_days(), document.part.package)
+    related = document.part.relate_to(part, f"{_RELATION}/chart")
+    drawing = f"<w:drawing><c:chart xmlns:c='{_CHART}' xmlns:r='{_RELATION}' r:id='{related}'/></w:drawing>"
+    document.element.body.insert(len(document.element.body) - 1, parse_xml(f"<w:p {_W}><w:r>{drawing}</w:r></w:p>"))
+    document.save(saved)
+    assert docx.parse(saved.getvalue(), "a.docx").text.split("\n\n") == [
+        "Northwind, 4 May 2026", "Ships in June.", "> Ada: Still so?\n> Ask Bo.", "| Rate |\n| --- |", "> Per hour.",
+        "|  | Open |\n| --- | --- |\n| 2026-03-31 | 7 |\n| 2026-04-30 | 4 |",
     ]  # fmt: skip
 
 
