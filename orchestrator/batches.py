@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextvars import Context, copy_context
+from functools import partial
 from typing import Any
 
 from orchestrator.intake import (
@@ -31,7 +31,7 @@ from shared.tracing.spans import span
 _SHOWN = 200
 #: Lines that one script enters: it keeps Redis for a few milliseconds.
 _PAGE = 200
-_PageUnderWay = tuple[Page, "Future[list[LineRecord]]"]
+_PageUnderWay = tuple[Page, Callable[[], list[LineRecord]]]
 
 
 class BatchIntake:
@@ -80,16 +80,13 @@ class BatchIntake:
 
     def _enter(self, batch_id: str, position: BatchPosition, lines: Iterable[BatchLine]) -> Iterator[LineRecord]:
         """Page by page: while Redis takes one, the next one is read and checked."""
-        with ThreadPoolExecutor(1, "batch-page") as sender:
-            under_way: _PageUnderWay | None = None
-            try:
-                for page, context in self._pages(batch_id, position, lines):
-                    before, under_way = under_way, None
-                    yield from _entered(batch_id, before)
-                    under_way = page, sender.submit(context.run, self._submitter.enter, batch_id, page)
-            except Exception:  # of the lines: what was sent before is told
-                yield from _entered(batch_id, under_way)
-                raise
+        under_way: _PageUnderWay | None = None
+        try:
+            for page, context in self._pages(batch_id, position, lines):
+                before, under_way = under_way, None
+                yield from _entered(batch_id, before)
+                under_way = page, partial(context.run, context.run(self._submitter.send, batch_id, page))
+        finally:  # where the lines break off, what was sent before is told all the same
             yield from _entered(batch_id, under_way)
 
     def _pages(
@@ -124,7 +121,7 @@ def _entered(batch_id: str, under_way: _PageUnderWay | None) -> Iterator[LineRec
     if under_way is None:
         return
     page, entering = under_way
-    records = entering.result()
+    records = entering()
     yield from records
     refused = [
         record

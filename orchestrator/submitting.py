@@ -93,9 +93,21 @@ class Submitter:
 
         Raises: NotFoundError, BatchCancelledError, InputError when another client adds lines to it, RedisError.
         """
-        found = _retried(lambda: self._jobs.batches.enter(batch_id, page))
-        self._dispatcher.try_run()
-        return found
+        return self.send(batch_id, page)()
+
+    def send(self, batch_id: str, page: Page) -> Callable[[], list[LineRecord]]:
+        """As `enter`: what is returned waits until they are entered, and has to be called."""
+        entered = self._jobs.batches.send(batch_id, page)
+
+        def wait() -> list[LineRecord]:
+            try:
+                found = entered()
+            except LOST:
+                found = _retried(lambda: self._jobs.batches.enter(batch_id, page))
+            self._dispatcher.try_run()
+            return found
+
+        return wait
 
     def _let_in(self) -> None:
         """After a cancel: let waiting jobs in, as far as there is room.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain, islice
 from typing import Any
@@ -100,20 +100,12 @@ class Batches:
 
         Raises: NotFoundError, BatchCancelledError, InputError when other lines were entered in their place.
         """
-        keys, args = script_input(batch_id, page, self._admission)
-        found = self._run("enter_lines", keys, args)
-        if found == 0:
-            raise no_such_batch(batch_id)
-        if found == -1:
-            fix = "another client is adding lines to it: let one at a time do that, and resume when it has ended"
-            raise InputError("batch id", batch_id, fix)
-        if found == -2:
-            raise BatchCancelledError(batch_id, page.read_before)
-        simple, records = text(found[0]), iter(found[1:])
-        return [
-            line.enqueued() if one == "1" else _record(line.line, next(records))
-            for line, one in zip(page.lines, simple, strict=True)
-        ]
+        return self.send(batch_id, page)()
+
+    def send(self, batch_id: str, page: Page) -> Callable[[], list[LineRecord]]:
+        """As `enter`: what is returned waits until they are entered, and has to be called."""
+        reply = self._run.ahead("enter_lines", *script_input(batch_id, page, self._admission))
+        return lambda: _entered(batch_id, page, reply())
 
     def lines(self, batch_id: str, numbers: Sequence[int] | None = None) -> Iterator[list[LineRecord]]:
         """The records of all lines, or of those with `numbers`, in order, page by page.
@@ -205,6 +197,22 @@ class Batches:
                 if any(raw.get(name, b"0") != b"0" for name in ("open", "known_open")):
                     with suppress(ResponseError, NotFoundError):  # one that cannot be read keeps no other waiting
                         yield from self._reconciled(batch_id)
+
+
+def _entered(batch_id: str, page: Page, found: Any) -> list[LineRecord]:
+    """The records of lines by the reply of their script. Raises: as `Batches.enter`."""
+    if found == 0:
+        raise no_such_batch(batch_id)
+    if found == -1:
+        fix = "another client is adding lines to it: let one at a time do that, and resume when it has ended"
+        raise InputError("batch id", batch_id, fix)
+    if found == -2:
+        raise BatchCancelledError(batch_id, page.read_before)
+    simple, records = text(found[0]), iter(found[1:])
+    return [
+        line.enqueued() if one == "1" else _record(line.line, next(records))
+        for line, one in zip(page.lines, simple, strict=True)
+    ]
 
 
 def _record(number: int, raw: bytes) -> LineRecord:

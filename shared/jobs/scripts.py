@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
-from functools import cache
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache, partial
 from importlib import resources
 from typing import TYPE_CHECKING, Any
+
+from redis.exceptions import RedisError
 
 from shared.jobs.job import FIELDS
 from shared.jobs.keys import TotalKeys
@@ -90,10 +92,39 @@ class Scripts:
         self._scripts: dict[str, Script] = {}
 
     def __call__(self, name: str, keys: list[str], args: list[Any], client: Any = None) -> Any:
+        return self._script(name)(keys=keys, args=args, client=client)
+
+    def ahead(self, name: str, keys: list[str], args: list[Any]) -> Callable[[], Any]:
+        """Send a script that may run twice. What is returned waits for its reply, and has to be called.
+
+        Where no reply comes, or an error, the script runs as by `__call__`, which raises what there is to raise.
+        """
+        again, pool, sha = partial(self, name, keys, args), self._client.connection_pool, self._script(name).sha
+        try:
+            connection: Any = pool.get_connection()
+        except RedisError:
+            return again
+        try:
+            connection.send_command("EVALSHA", sha, len(keys), *keys, *args)
+        except RedisError:
+            pool.release(connection)
+            return again
+
+        def reply() -> Any:
+            try:
+                return connection.read_response()
+            except RedisError:
+                return again()
+            finally:
+                pool.release(connection)
+
+        return reply
+
+    def _script(self, name: str) -> Script:
         script = self._scripts.get(name)
         if script is None:
             script = self._scripts[name] = self._client.register_script(source(name, self._package))
-        return script(keys=keys, args=args, client=client)
+        return script
 
 
 def node_args(nodes: Sequence[Node]) -> list[str]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 import redis
@@ -223,19 +222,37 @@ def test_given_lines_that_break_off_when_read_then_those_of_the_page_under_way_a
 def test_given_a_page_that_is_on_its_way_when_the_next_line_comes_then_it_is_read(
     ramify: Ramify, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read_on, enter = threading.Event(), ramify._batches._submitter.enter
+    seen, send = list[str](), ramify._batches._submitter.send
 
-    def entered(batch_id: str, page: Page) -> list[LineRecord]:
-        assert page.read > 200 or read_on.wait(10), "the lines behind it are read meanwhile"
-        return enter(batch_id, page)
+    def sent(batch_id: str, page: Page) -> Callable[[], list[LineRecord]]:
+        seen.append("sent")
+        entered = send(batch_id, page)
+        return lambda: seen.append("waited for") or entered()
 
     def lines() -> Iterator[str]:
         yield from (f"why, {number}?" for number in range(200))
-        read_on.set()
+        seen.append("read on")
         yield "and then?"
 
-    monkeypatch.setattr(ramify._batches._submitter, "enter", entered)
+    monkeypatch.setattr(ramify._batches._submitter, "send", sent)
     assert len(list(ramify.add_to_batch(ramify.open_batch(), lines()))) == 201
+    assert seen == ["sent", "read on", "waited for", "sent", "waited for"]
+
+
+def test_given_a_connection_that_breaks_while_a_page_is_on_its_way_then_its_lines_are_entered_once(
+    ramify: Ramify, client: redis.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    send = ramify._batches._submitter.send
+
+    def sent(batch_id: str, page: Page) -> Callable[[], list[LineRecord]]:
+        entered = send(batch_id, page)
+        client.client_kill_filter(_type="normal")
+        return entered
+
+    monkeypatch.setattr(ramify._batches._submitter, "send", sent)
+    records = list(ramify.add_to_batch(batch_id := ramify.open_batch(), ["one?", "two?"]))
+    assert [record.kind for record in records] == [LineKind.ENQUEUED] * 2
+    assert assert_adds_up(client, batch_id)["enqueued"] == 2
 
 
 def test_a_batch_that_was_read_whole_is_cancelled_as_it_is(ramify: Ramify) -> None:
