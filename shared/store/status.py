@@ -20,6 +20,14 @@ from shared.store.server_errors import server_errors
 #: Telemetry from which the sizes of shards can be read.
 _SHARD_DETAILS = 3
 
+#: What is said of a collection that stands beside the one in use.
+_BESIDE = {
+    "being filled": "{name} is being filled by a migration: `ramify store migrate` goes on with it",
+    "replaced": "{name} has been replaced: `ramify store migrate --drop-old` deletes it",
+    "not used": "{name} is not used, as what a restore leaves that was cut off: once nothing restores into it, "
+    "delete it (`DELETE /collections/{name}` of Qdrant)",
+}
+
 
 class CollectionReport(Model):
     """One collection of a server. Sizes in bytes, of this node alone; None where the server does not tell.
@@ -212,9 +220,4 @@ def _warnings(version: str, used: CollectionReport | None, found: tuple[Collecti
         told.append(f"copies of shards are not active ({'; '.join(used.inactive)}): look at the nodes of the cluster")
     if used.without_dense:
         told.append(f"{used.without_dense:,} chunks have no dense vector, and keywords alone find them")
-    for one in found:
-        if one.use == "being filled":
-            told.append(f"{one.name} is being filled by a migration: `ramify store migrate` goes on with it")
-        if one.use == "replaced":
-            told.append(f"{one.name} has been replaced: `ramify store migrate --drop-old` deletes it")
-    return told
+    return told + [_BESIDE[one.use].format(name=one.name) for one in found if one.use in _BESIDE]

@@ -200,3 +200,5 @@ def test_the_operator_sees_what_is_being_filled_what_was_replaced_and_what_lacks
     )
     assert [one.use for one in replaced.collections] == ["replaced", "in use"]
     assert "ramify-1 has been replaced: `ramify store migrate --drop-old` deletes it" in replaced.warnings
+    of.make("ramify-3", built_with)  # as a restore that is cut off leaves one
+    assert server_status(of, "here").warnings[-1].startswith("ramify-3 is not used")
