@@ -88,7 +88,7 @@ def test_given_fields_of_documents_when_a_list_names_them_then_they_are_filters(
 
 def test_given_columns_when_written_as_csv_then_a_spreadsheet_has_them(corpus: Ramify) -> None:
     answer, _ = asked(corpus, "List all notes tagged zebra with their owner")
-    runner = CliRunner()
+    runner = CliRunner(env={"RAMIFY_REDIS__URL": corpus.settings.redis.url.get_secret_value()})
     options = ["--data-dir", str(corpus.settings.data_dir), "result", answer.job_id]
     written = runner.invoke(app, [*options, "--csv"])
     assert written.exit_code == 0
