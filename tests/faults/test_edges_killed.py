@@ -17,7 +17,9 @@ from tests.support.forks import FORKS
 from workers.index.pipeline import Indexer
 
 _FIRST = {"a": "the query planner [[b]]", "b": "# B\n\nthe log compaction", "c": "# Log compaction\n\n[[b]] [[a]]"}
-_SECOND = {"a": "no more", "c": "# Query planner\n\n[[a]]", "d": "# Log compaction\n\nthe query planner [[b]]"}
+#: Longer than the first ones, so that the sparse vectors are encoded again, too.
+_LONG = "the query planner [[b]]" + " keeps a few words of rather many lengths" * 6
+_SECOND = {"a": "no more", "c": "# Query planner\n\n[[a]]", "d": f"# Log compaction\n\n{_LONG}"}
 _DEADLINE_S = 120
 
 
@@ -56,7 +58,7 @@ def edges(folder: Path) -> dict[tuple[str, int], tuple[tuple[str, ...], int]]:
         store.close()
 
 
-@pytest.mark.parametrize("step", [0, 1])
+@pytest.mark.parametrize("step", [0, 1, 2])
 def test_given_a_finish_killed_when_run_again_then_edges_are_those_of_an_undisturbed_one(
     tmp_path: Path, step: int
 ) -> None:
