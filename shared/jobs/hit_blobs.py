@@ -31,10 +31,7 @@ _REF = "ref"
 _CONTENT = (*Chunk.model_fields, "vector")
 _WITH_VECTOR, _WITHOUT_VECTOR = set(_CONTENT), set(Chunk.model_fields)
 _content = itemgetter(*_CONTENT)
-_DEFAULTS = {
-    kind: {name: field.get_default(call_default_factory=True) for name, field in kind.model_fields.items()}
-    for kind in (Hit, MergedHit)
-}
+_DEFAULTS = {name: field.get_default(call_default_factory=True) for name, field in Hit.model_fields.items()}
 
 
 class StoredChunk(Hit):
@@ -56,7 +53,7 @@ class KeptHit(Model):
 
 
 _FOUND = TypeAdapter(list[KeptHit])
-_NO_FIELDS = {kind: [name for name in KeptHit.model_fields if name not in kind.model_fields] for kind in _DEFAULTS}
+_NO_FIELDS = {kind: KeptHit.model_fields.keys() - kind.model_fields.keys() for kind in (Hit, MergedHit)}
 
 
 class _Packed(NamedTuple):
@@ -197,7 +194,8 @@ def _chunks(refs: Iterable[str], read: ReadChunks, seen: set[str]) -> dict[str, 
 
 
 def _fields(chunk: StoredChunk) -> dict[str, Any]:
-    return {name: vars(chunk)[name] for name in _CONTENT}
+    """Those of a hit, of which nothing was found yet, in their order."""
+    return {**_DEFAULTS, **{name: vars(chunk)[name] for name in _CONTENT}}
 
 
 Chunks = Callable[[Iterable[str]], Mapping[str, dict[str, Any]]]
@@ -221,14 +219,14 @@ def _hits(found: list[Any], kind: type[Hit], chunks: Chunks) -> tuple[Hit, ...]:
     if not all(isinstance(one, Mapping) and _REF in one for one in found):
         return tuple(kind.model_validate(one, extra="ignore") for one in found)
     read = _FOUND.validate_python(found, extra="ignore")
-    known = chunks(dict.fromkeys(one.ref for one in read))
-    return tuple(_made(kind, known, one) for one in read)
+    known = chunks(dict.fromkeys([one.ref for one in read]))
+    return tuple([_made(kind, known, one) for one in read])
 
 
 def _made(kind: type[Hit], known: Mapping[str, dict[str, Any]], found: KeptHit) -> Hit:
     if found.ref not in known:
         raise LostChunkError(f"the chunk {found.ref} is lost")
-    fields = {**_DEFAULTS[kind], **known[found.ref], **vars(found)}
+    fields = {**known[found.ref], **vars(found)}
     for name in _NO_FIELDS[kind]:
         del fields[name]
     return kind.of_valid(fields)
