@@ -188,9 +188,10 @@ def _page(lines: list[_Line], number: int) -> FilePart:
         words = (_BULLET.sub("", words) if words[:1] in _BULLETS else words)[:_ANCHOR]
         words = words.partition(_JOINED)[0].rstrip("\u00ad\ufffe-").rstrip()
         place = text.find(words, reached, reached + _WINDOW + len(line.text)) if words else -1
-        if place >= 0 and line.box is not None:
-            boxes.append((place, *line.box))
-        reached = max(reached, place + len(words))
+        if place >= 0:
+            reached = place + len(words)
+            if line.box is not None:
+                boxes.append((place, *line.box))
     return FilePart(text, f"p. {number}", tuple(boxes))
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
+from itertools import islice
 from math import isfinite
+from operator import lt
 from typing import NamedTuple, Self
 
 from shared.providers.encoders.base import SparseVector
@@ -53,7 +54,7 @@ def unpacked(data: bytes | memoryview) -> list[KeywordVectors]:
         indices, values = array("I"), array("f")
         indices.frombytes(words[at + _WORD : middle])
         values.frombytes(words[middle:end])
-        if len(values) != count or not (_ascend(indices) and all(map(isfinite, values))):
+        if len(values) != count or not (_ascend(indices) and isfinite(sum(values))):
             raise ValueError("no keyword vectors")
         found.append(SparseVector.of_valid({"indices": indices, "values": values}))
         at = end
@@ -63,4 +64,4 @@ def unpacked(data: bytes | memoryview) -> list[KeywordVectors]:
 
 
 def _ascend(indices: Sequence[int]) -> bool:
-    return all(one < following for one, following in pairwise(indices))
+    return all(map(lt, indices, islice(indices, 1, None)))

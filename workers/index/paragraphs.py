@@ -33,7 +33,8 @@ def paragraphs(text: str) -> Iterator[Paragraph]:
     """Runs of lines between empty lines, headings, rules and fences; a table is one of its own."""
     cutter = _Cutter()
     for line in _lines(text):
-        yield from cutter.add(line)
+        if not cutter.goes_on(line):
+            yield from cutter.add(line)
     yield from cutter.end()
 
 
@@ -45,11 +46,20 @@ class _Cutter:
         self._fence = self._heading = ""
         self._titled = False
 
+    def goes_on(self, line: str) -> bool:
+        """True for a line that begins without a mark, as most do: it is taken, and no paragraph ends before it."""
+        if self._fence or not line.lstrip()[:1].isalnum() or (self._lines and self._in_table()):
+            return False
+        self._lines.append(line)
+        return True
+
+    def _in_table(self) -> bool:
+        return self._lines[0].lstrip().startswith("|")
+
     def add(self, line: str) -> Iterator[Paragraph]:
         """The paragraph that ends with this line, if one does."""
         if not self._fence and line.lstrip()[:1].isalnum():  # what all below begins with a mark
-            if self._lines and self._lines[0].lstrip().startswith("|"):
-                yield from self.end()
+            yield from self.end()
             self._lines.append(line)
             return
         if self._underlines(line):
@@ -61,10 +71,10 @@ class _Cutter:
         table = line.lstrip().startswith("|")
         level = None if self._fence else _HEADING.fullmatch(line)
         rule = is_rule(line) and not table
-        if self._lines and rule and self._lines[0].lstrip().startswith("|") and _GRID.fullmatch(line):
+        if self._lines and rule and self._in_table() and _GRID.fullmatch(line):
             return
         ends = bool(mark or self._fence or level or rule or not line.strip())
-        if self._lines and (ends or table != self._lines[0].lstrip().startswith("|")):
+        if self._lines and (ends or table != self._in_table()):
             yield from self.end()
         if level:
             self._heading, self._titled = (level[2] if len(level[1]) > 1 else ""), True
@@ -96,6 +106,9 @@ class _Cutter:
 
 def _joined(lines: Sequence[str]) -> Iterator[str]:
     """The lines; a name with its value below it, as lists of definitions and of fields have it, on one line."""
+    if not any(":" in line or "：" in line for line in lines):
+        yield from lines
+        return
     place = 0
     while place < len(lines):
         line, values = lines[place], list[str]()
