@@ -53,10 +53,14 @@ class Choice(Model):
 
 
 class AmountOrder(Model):
-    """The field that a list is ordered by: keys of its names, its name for people, and key of a value -> its number."""
+    """The field that a list is ordered by: keys of its names, its name for people, and key of a value -> its number.
+
+    `unit`: of the numbers, as documents write it, where their sum or average is asked for.
+    """
 
     names: tuple[str, ...] = Field(min_length=1)
     label: str
+    unit: str = ""
     numbers: dict[str, float] = Field(default_factory=dict)
 
 
@@ -81,7 +85,8 @@ class Scan(Model):
     was. With `code` the members are definitions of code, or files by what they define and import. `unread`: words of
     the question that are in none of it; documents that meet more of `ranking`, which is made of them, come first.
     `order`: by date instead, or by the field `by`, and only the first `limit` of them, with those that have the same
-    number as the last one; 0: all. `per`: it is asked how many there are of each value.
+    number as the last one; 0: all. `total`: the sum, or the average, of the
+    field `by` is asked for. `per`: it is asked how many there are of each value.
     `documents` and `index_version`: what the filter held when the scan was planned.
     """
 
@@ -106,6 +111,7 @@ class Scan(Model):
     order: ListOrder = ""
     limit: int = Field(default=0, ge=0)
     by: AmountOrder | None = None
+    total: Literal["", "sum", "mean"] = ""
     per: Grouping | None = None
     unread: tuple[str, ...] = ()
     ranking: tuple[Condition, ...] = ()
@@ -186,13 +192,24 @@ class ListGroup(Model):
     documents: int
 
 
+class ListTotal(Model):
+    """The sum or the average (`way`) of a field over the `documents` of a list that have a number in it, in `unit`."""
+
+    way: Literal["sum", "mean"]
+    label: str
+    amount: float
+    unit: str = ""
+    documents: int = 0
+
+
 class ListTable(Model):
     """The list: its first rows and where the others are. `coverage` is for people: "scanned 412 of 412 documents".
 
     `unit` says what the rows are, `kinds` how many definitions of each kind there are, `unparsed` of how many files it
     is not known what they define, `unlabelled` how many documents speak of a field that was asked for, of which none
     was read. `matched` counts rows, `fitting` all that meet the conditions where only some were asked for, in `order`
-    (of the field `ordered_by`), `groups` the most frequent of the `grouped` values of `grouped_by`, `copies` those with
+    (of the field `ordered_by`), `total` what the numbers of a field are together, `groups` the most frequent of the
+    `grouped` values of `grouped_by`, `copies` those with
     the text of an earlier row. `pages` of `page_rows` rows each are in the job store, all rows together, in the order
     of their paths; with `unread`, words of the question that were not understood, those that have more of them first.
     `partial`: not everything was read; `changed`: the corpus was
@@ -210,6 +227,7 @@ class ListTable(Model):
     fitting: int = 0
     order: ListOrder = ""
     ordered_by: str = ""
+    total: ListTotal | None = None
     grouped_by: str = ""
     grouped: int = 0
     groups: tuple[ListGroup, ...] = ()

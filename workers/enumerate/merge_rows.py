@@ -11,7 +11,7 @@ from itertools import chain
 from shared.jobs.tables import Tables
 from shared.language import reader_sentence
 from shared.models import Node
-from shared.models.enumeration import ListRow, ListTable, Scan, ShardReport
+from shared.models.enumeration import ListRow, ListTable, ListTotal, Scan, ShardReport
 from shared.settings.sections import EnumerationSettings
 from workers.enumerate.counts import GroupCounts
 from workers.enumerate.scan import place_in
@@ -64,7 +64,8 @@ class _Joined:
         self.kinds: Counter[str] = Counter()
         self.groups = GroupCounts()
         self.first: list[ListRow] = []
-        self.matched = self.copies = self.pages = 0
+        self.matched = self.copies = self.pages = self.numbers = 0
+        self.sum = 0.0
 
     def write(self, rows: Iterator[ListRow]) -> None:
         """Write all rows in their order, each document once: one that changed meanwhile may stand at two places.
@@ -89,6 +90,8 @@ class _Joined:
         self.matched += 1
         self.kinds[row.kind] += row.number > 0
         self.groups.add(row.groups)
+        self.numbers += row.amount is not None
+        self.sum += row.amount or 0.0
         copied = self._numbers.setdefault(bytes.fromhex(row.digest), self.matched)
         self.copies += copied != self.matched
         row = row.model_copy(update={"copy_of": copied if copied != self.matched else None, "digest": ""})
@@ -125,7 +128,8 @@ def _table(
         matched=joined.matched,
         fitting=joined.fitting,
         order=scan.order if scan.by or scan.order not in ("most", "least") else "",
-        ordered_by=scan.by.label if scan.by else "",
+        ordered_by=scan.by.label if scan.by and not scan.total else "",
+        total=_total(scan, joined),
         grouped_by=scan.per.label if scan.per else "",
         grouped=sum(group.value != "" for group in groups),
         groups=groups[:_MOST_GROUPS],
@@ -142,6 +146,19 @@ def _table(
         changed=len(versions) > 1,
         by="llm" if any(report.by == "llm" for report in known) else "fields",
         dropped=sum(report.dropped for report in known),
+    )
+
+
+def _total(scan: Scan, joined: _Joined) -> ListTotal | None:
+    if not (scan.total and scan.by and joined.numbers):
+        return None
+    amount = joined.sum if scan.total == "sum" else joined.sum / joined.numbers
+    return ListTotal(
+        way=scan.total,
+        label=scan.by.label,
+        amount=round(amount, 2),
+        unit=scan.by.unit,
+        documents=joined.numbers,
     )
 
 

@@ -223,6 +223,9 @@ def _list_notes(table: ListTable) -> Iterator[str]:
     if table.fitting > table.matched:
         how = {"most": f"with the highest {table.ordered_by}", "least": f"with the lowest {table.ordered_by}"}
         yield f"{table.fitting} documents fit; these are the {table.matched} {how.get(table.order, table.order)}."
+    if total := table.total:
+        way = "on average" if total.way == "mean" else "together"
+        yield f"{total.label} {way}: {total.amount:,.10g} {total.unit}, of {counted(total.documents, 'document')}."
     if table.unread:
         yield f"Not understood as conditions: {', '.join(table.unread)}."
     if table.partial:

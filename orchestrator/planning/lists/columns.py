@@ -16,8 +16,11 @@ _MAX_CHARS, _MAX_WORDS = 40, 4
 _LONGEST = 160
 
 
-def take_columns(sentence: Sentence, fields: Names, named: NamedValues) -> None:
-    """The columns at the end of the question: whatever stands behind "with their", names of `fields` behind "with"."""
+def take_columns(sentence: Sentence, fields: Names, folders: Names, named: NamedValues) -> None:
+    """The columns at the end of the question: whatever stands behind "with their", names of `fields` behind "with".
+
+    The name of one of `folders` behind 的 is what the documents are called.
+    """
     if found := compiled(_COLUMNS).search(sentence.text):
         wanted = _parts(sentence, found["list"])
         if wanted and all(len(part) <= _MAX_CHARS and len(part.split()) <= _MAX_WORDS for part in wanted):
@@ -29,7 +32,10 @@ def take_columns(sentence: Sentence, fields: Names, named: NamedValues) -> None:
         known = all(fields.of(part) or value_key(part) in listed("built_in") for part in wanted)
         sure = len(wanted) > 1 or is_han(lead[0]) or not compiled("<columns_unsure>").fullmatch(lead[0])
         asked = lead[0].strip(" ,") != "" or (end is not None and end["end"] is not None)
-        if wanted and known and sure and asked:
+        described = (
+            bool(wanted) and compiled("(?:<value_end!>)").fullmatch(lead[0]) is not None and bool(folders.of(wanted[0]))
+        )
+        if wanted and known and sure and asked and not described:
             _keep(sentence, fields, wanted, lead.start(), named)
             return
 

@@ -8,7 +8,7 @@ from datetime import date, timedelta
 from functools import partial
 
 from orchestrator.planning.lists.amounts import NUMBER, Amounts, amounts_of, measured, number_of, unit_end
-from orchestrator.planning.lists.dates import DateSpan, spans
+from orchestrator.planning.lists.dates import DateSpan, spans, unread_time
 from orchestrator.planning.lists.field_told import field_part
 from orchestrator.planning.lists.field_values import FieldGroup, KnownFields, of_one_word
 from orchestrator.planning.lists.markers import NamedValues, is_negated, negation_start
@@ -34,6 +34,8 @@ _COUNTED = NUMBER.format("number")
 #: The last word before a span of time.
 _VERB_BEFORE = re.compile(r"(?<![a-z0-9\-])([a-z]+)\s*$")
 _VERB_OF_FIELD = re.compile(r"(?<![a-z0-9\-])([a-z]{4,})\s+(?:at\s+)?$")
+#: A word that may be the verb of a field.
+_LONG_WORD = re.compile(r"(?<![a-z0-9\-])[a-z]{4,}(?![a-z0-9\-])")
 _LINK = r"\s*(?:<compare_is>)?\s*$"
 _LEAD = r"(?:<field_lead>)\s*$"
 _VERB_LEAD = r"(?:(?:that|which) )?(?:<compare_verb>)\s*$"
@@ -81,6 +83,18 @@ def take_field_days(
         start, end, group, fits = found
         denied = compiled("<state_denied>").search(sentence.text, start, end) is not None  # 3月没有签署的
         _keep(sentence, (start, end), group, fits, named, denied=denied)
+    for _ in range(_MOST_TAKEN):
+        apart = next(_days_apart(sentence.text, known, today), None)
+        if apart is None:
+            break
+        span, verb, group, fits = apart
+        denied = is_negated(sentence, verb[0])
+        places = sorted((span, (negation_start(sentence, verb[0]), verb[1])), reverse=True)
+        for place in places:  # the one behind first: the other's place stays
+            if place == span:
+                _keep(sentence, span, group, fits, named, denied=denied)
+            else:
+                sentence.take(*place)
     if undated:
         _take_alone(sentence, known, named, today)
 
@@ -120,6 +134,28 @@ def _field_days(
             yield *place, group, partial(_within, days, span)
         for place, group, days in _day_of_name(text, head, span, known, today):
             yield *place, group, partial(_within, days, span)
+
+
+def _days_apart(
+    text: str, known: KnownFields, today: date
+) -> Iterator[tuple[tuple[int, int], tuple[int, int], FieldGroup, Callable[[str], bool]]]:
+    """A span of time, and apart from it the verb of the only field of days that has one: 2026年有多少部首演."""
+    found = spans(text, today, verbs=True) or ()
+    if len(found) != 1 or unread_time(text, found):
+        return
+    span, verbs = found[0], dict[tuple[str, ...], tuple[int, int]]()
+    for key, stem in known.dated:
+        words = compiled(rf"{re.escape(stem)}(?=<tail>|[?.! ]*$)") if is_han(stem) else _LONG_WORD
+        for word in words.finditer(text):
+            said = is_han(stem) or " ".join(terms(word[0])) == stem
+            inside = said and known.anywhere.at(text, word.start()) is not None and not is_han(stem)
+            apart = word.end() <= span.start or word.start() >= span.end
+            if said and apart and not inside:
+                verbs[known.groups[key].first] = word.span()
+    dated = [(known.groups[keys[0]], place) for keys, place in verbs.items()]
+    fits = [(group, place, days) for group, place in dated if (days := _days_of(group, today))]
+    if len(fits) == 1:
+        yield (span.start, span.end), fits[0][1], fits[0][0], partial(_within, fits[0][2], span)
 
 
 def _days_over(
@@ -240,8 +276,13 @@ def _taken_by_unit(sentence: Sentence, known: KnownFields, start: int, named: Na
 
 
 def own_name_end(text: str, end: int, group: FieldGroup, known: KnownFields) -> int:
-    """Where the name of that field ends if it stands at `end` once more: "100 patients enrolled"; else `end`."""
-    name = known.names.at(text, word_start(text, end))
+    """Where the name of that field, or the end of it, ends if it stands at `end` once more: "100 patients enrolled"."""
+    start = word_start(text, end)
+    for key in group.first:
+        tail = " ".join(key.split()[1:])
+        if tail.count(" ") and text.startswith(tail, start):  # "10 EUR per jar" of a price per jar
+            return start + len(tail)
+    name = known.names.at(text, start)
     return name.end if name and known.groups[name.values[0]].first == group.first else end
 
 

@@ -156,7 +156,8 @@ class FieldTaker:
             self._put(group, (), begun, is_empty.end(), negated=True)
             return True
         joint = link["is"] or link["not"] or ""  # behind "has" a value must be known
-        sure = bool(joint) and (lead is not None or not (joint.isascii() and joint[0].isalpha()))
+        noun = any(names.at(text, start) for names in self.nouns[:2])  # 剧目在巡演
+        sure = bool(joint) and not noun and (lead is not None or not (joint.isascii() and joint[0].isalpha()))
         if self._values_from(group, begun, link.end(), unknown=sure, denied=bool(link["not"] or link["lacks"])):
             return True
         if not (joint or lead) and (self.nouns.kinds.at(text, start) or compiled("<noun>").match(text, start)):

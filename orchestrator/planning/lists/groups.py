@@ -42,6 +42,10 @@ _OPEN_BEHIND = r"(?:<group_who_behind>)(?:<who_verb>)(?:<group_who_end>)?(?=[\s?
 _DONE_HAN = rf"[{HAN}]{{1,3}}(?:<value_end!>)"
 #: Characters of the longest name before 有哪些.
 _LONGEST = 8
+#: A number and its unit, before what it is counted for.
+_RATE = re.compile(r"\d ?[a-z€$£]{0,5} $")
+#: The same of any field before a word inside of it.
+_LONGEST_NAME = 30
 #: Han characters of the longest verb, and of one of which nothing says where it ends.
 _LONGEST_VERB, _USUAL_VERB = 4, 2
 
@@ -252,11 +256,21 @@ class _GroupReader:
         for lead in compiled("<group_by>|<group_by_counted>").finditer(self._text):
             if compiled(_RANKED).search(self._text[: lead.start()]) and compiled("<sorted_unsure>").fullmatch(lead[0]):
                 continue  # "the largest file by number of lines"
+            if self._in_name(lead.start()) or _RATE.search(
+                self._text[: lead.start()]
+            ):  # "price per jar", "2 EUR per jar"
+                continue
             if not counting and (is_han(lead[0][-1]) or compiled("<group_by_counted>").fullmatch(lead[0])):
                 continue
             if found := self._values_at(lead.end(), times=True):
                 behind = compiled(r"\s*<group_end>").match(self._text, found[1])
                 yield _AskedGroup(lead.start(), behind.end() if behind else found[1], found[0])
+
+    def _in_name(self, place: int) -> bool:
+        """True for a word inside the name of a field."""
+        starts = (start for start in _word_places(self._text[:place]) if start >= place - _LONGEST_NAME)
+        names = (self._known.names.at(self._text, start) for start in starts)
+        return any(name is not None and name.end > place for name in names)
 
     def who(self) -> Iterator[_AskedGroup]:
         """Phrases such as "who owns", "who is assigned to", 由哪些人负责: the field whose verb it is."""

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from orchestrator.planning.lists.folders import leaf_of
 from orchestrator.planning.lists.words import GAP, Names, Sentence, compiled, listed
 from shared.language.text import value_key
-from shared.models.enumeration import Scan, Values
+from shared.models.enumeration import FieldFilter, Scan, Values
 from shared.models.request import ContextType
 
 _BARE_YEAR = re.compile(r" (?:19|20)\d\d(?= *[?.!]*$)")
@@ -32,6 +32,31 @@ def without_kind(values: Values, inside: Values, folder: str) -> Values:
     if not whole or {*inside.kinds} - {kind, ContextType.RESOURCE}:
         return values
     return values.model_copy(update={"kinds": {name: count for name, count in values.kinds.items() if name != kind}})
+
+
+def with_said_kinds(values: Values) -> Values:
+    """The values with kinds that documents say in a line of their text: "Kind: batch"."""
+    known = {value_key(kind) for kind in values.kinds}
+    said = {
+        kind: count
+        for name, counts in values.fields.items()
+        for kind, count in (counts.items() if compiled("(?:<said_kind>)").fullmatch(name) else ())
+        if value_key(kind) not in known
+    }
+    return values.model_copy(update={"kinds": {**said, **values.kinds}}) if said else values
+
+
+def as_fields(kinds: Sequence[str], values: Values, *, negated: bool = False) -> list[FieldFilter]:
+    """Of kinds that a question names, those that documents say in a line of their text, as conditions on that."""
+    names = tuple(name for name in values.fields if compiled("(?:<said_kind>)").fullmatch(name))
+    said = tuple(kind for kind in kinds if kind not in values.kinds)
+    return [FieldFilter(names=names, values=said, negated=negated)] if names and said else []
+
+
+def says_kind(scan: Scan) -> bool:
+    """True for a list of documents of a kind, or of a folder."""
+    said = any(compiled("(?:<said_kind>)").fullmatch(name) for one in scan.fields for name in one.names)
+    return bool(scan.found.kinds or scan.found.paths) or said
 
 
 def say_in_year(sentence: Sentence, kinds: Names) -> None:

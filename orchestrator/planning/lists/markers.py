@@ -66,6 +66,7 @@ class NamedValues:
     order: ListOrder = ""
     limit: int = 0
     by: AmountOrder | None = None
+    total: Literal["", "sum", "mean"] = ""
     per: Grouping | None = None
     choices: list[Choice] = field(default_factory=list)
     only_tags: str = ""

@@ -6,6 +6,7 @@ import re
 
 from orchestrator.planning.lists.field_values import of_one_word
 from orchestrator.planning.lists.folders import folder_names, leaf_of
+from orchestrator.planning.lists.kinds import says_kind, with_said_kinds
 from orchestrator.planning.lists.people import is_people
 from orchestrator.planning.lists.reading import Reading
 from orchestrator.planning.lists.words import (
@@ -71,7 +72,7 @@ def names_list(question: str, values: Values, scan: Scan, *, whole: bool = False
     several = len([*scan.fields, *scan.choices]) > 1
     if several and not (whole or scan.unread) and compiled("<joint_noun>").search(text):  # 2026年上半年送修的一级文物
         return True
-    if scan.per and not scan.unread:  # "how many tickets per team", "which suppliers are there"
+    if (scan.per or scan.total) and not scan.unread:  # "how many tickets per team", "which suppliers are there"
         return True
     return _names_documents(text, scan, heads)
 
@@ -80,10 +81,10 @@ def _names_documents(text: str, scan: Scan, heads: _Heads) -> bool:
     if not (_says_more(scan) or (compiled("<head_counted>").search(text) and scan.found.kinds and not scan.unread)):
         return False
     exists = compiled("<head_exists>").search(text) is not None
-    if exists and not scan.unread and (scan.found.kinds or scan.found.paths):  # "is there an open claim"
+    if exists and not scan.unread and says_kind(scan):  # "is there an open claim"
         return True
     some = scan.by or (scan.order and scan.limit)
-    if some and not scan.unread and (scan.found.kinds or scan.found.paths):  # "the most expensive film"
+    if some and not scan.unread and says_kind(scan):  # "the most expensive film"
         return True
     if compiled("<head_done>").search(text):
         return not scan.unread and _does(text, scan)
@@ -160,7 +161,7 @@ class _Heads:
     """The nouns that a list may be of, and the values that may stand beside them."""
 
     def __init__(self, values: Values) -> None:
-        self._kinds = kind_names(values.kinds)
+        self._kinds = kind_names(with_said_kinds(values).kinds)
         self._folders = folder_names(values.folders)
         said = [value for known in values.fields.values() for value in known]
         self._values = Names([*values.tags, *values.fields, *said, *(word for value in said for word in value.split())])

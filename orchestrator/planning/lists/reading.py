@@ -28,7 +28,7 @@ from orchestrator.planning.lists.folders import (
     take_short_noun,
 )
 from orchestrator.planning.lists.groups import take_groups
-from orchestrator.planning.lists.kinds import joins_kinds, misspelt, say_in_year
+from orchestrator.planning.lists.kinds import as_fields, joins_kinds, misspelt, say_in_year, with_said_kinds
 from orchestrator.planning.lists.known_values import KnownValues
 from orchestrator.planning.lists.markers import (
     KnownTags,
@@ -44,6 +44,7 @@ from orchestrator.planning.lists.runs import named as named_runs
 from orchestrator.planning.lists.runs import told
 from orchestrator.planning.lists.scales import take_scales
 from orchestrator.planning.lists.superlatives import single, take_superlatives
+from orchestrator.planning.lists.totals import take_total
 from orchestrator.planning.lists.understood import dated, understood
 from orchestrator.planning.lists.words import (
     FIELD_NOUN,
@@ -102,12 +103,13 @@ def read_question(  # noqa: PLR0913 - a question, what it is read with, and what
     else was understood, the question is to be searched.
     """
     again = partial(read_question, today=today, undated=undated, of_people=of_people)
+    stored, values = values, with_said_kinds(values)
     sentence = Sentence(question)
     named = NamedValues(question=question)
     _take_exclusive(sentence, named)
     say_in_year(sentence, kind_names(values.kinds))
     known = KnownFields(values)
-    take_columns(sentence, field_names(values), named)
+    take_columns(sentence, field_names(values), folder_names(values.folders), named)
     code = take_definitions(sentence, question, values)
     kinds, tags = (Names(()), Names(())) if code else (kind_names(values.kinds), Names(values.tags))
     nouns = Nouns(kinds, folder_names(values.folders), tags)
@@ -124,13 +126,14 @@ def read_question(  # noqa: PLR0913 - a question, what it is read with, and what
     noun = "" if code else _asked_noun(sentence, content, named, nouns)
     content.unread = [] if noun else content.unread
     unread = unique([*named.left, *named_runs(content.unread, sentence, question)])
+    _take_said_kinds(named, stored)
     joined = _joined(named.fields, known)
     named.fields = [one.model_copy(update={"names": known.spelt(one.names)}) for one in joined]
     read = {"counting": counting, "index_version": values.index_version, "unread": unread}
     scan = _scan(filters, named, content).model_copy(update=read)
     spelt = None if code or content.names_documents or of_people else _respelt(question, unread, kinds)
     if spelt:
-        reading = again(spelt[0], filters, values)
+        reading = again(spelt[0], filters, stored)
         return reading.model_copy(update={"warnings": (told("list_misspelt", spelt[1], question), *reading.warnings)})
     scan = _of_code(scan, code) if code else scan
     if why := why_not(scan, content, question):
@@ -157,7 +160,9 @@ def _take_conditions(  # noqa: PLR0913 - what is read, what is known of the docu
     """Take out what the documents are to have. Returns whether their number is asked for, and why a time is unread."""
     today, undated = days
     if code is None:
+        take_total(sentence, known, named)
         take_groups(sentence, known, nouns, named, of_people=of_people)
+        named.left += [named.per.label] if named.total and named.per else []  # no sum of each value
         take_scales(sentence, known, named)
         take_comparisons(sentence, known, named)
     if why := _take_times(sentence, named, named.question, known, today, undated=undated and code is None):
@@ -228,7 +233,7 @@ def _take_order(
 ) -> bool:
     """Take the order out, and how many of it are asked for; whether the number of documents is asked for instead."""
     today, undated = days
-    if not named.order:
+    if not named.order and not named.total:
         take_superlatives(sentence, known, nouns, named)
         take_firsts(sentence, known, nouns, named, today, undated=undated)
     counting, asked = _is_counting(sentence), sentence.text
@@ -266,6 +271,14 @@ def _take_values(
             noun := compiled(rf"(?:{GAP}|<value_end!>|<head_asked>) *{FIELD_NOUN}").search(sentence.text)
         ):
             sentence.take(*noun.span("noun"))
+
+
+def _take_said_kinds(named: NamedValues, stored: Values) -> None:
+    """Make conditions on fields of the kinds that no document is stored with."""
+    named.fields += as_fields(named.kinds, stored)
+    named.fields += as_fields(named.without_kinds, stored, negated=True)
+    named.kinds = [kind for kind in named.kinds if kind in stored.kinds]
+    named.without_kinds = [kind for kind in named.without_kinds if kind in stored.kinds]
 
 
 def _joined(wanted: Sequence[FieldFilter], known: KnownFields) -> list[FieldFilter]:
@@ -329,6 +342,7 @@ def _scan(filters: Filters, named: NamedValues, content: ContentReader) -> Scan:
         order=named.order,
         limit=named.limit,
         by=named.by,
+        total=named.total,
         per=named.per,
         fields=unique(named.fields),
         choices=unique(named.choices),

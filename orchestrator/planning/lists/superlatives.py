@@ -15,7 +15,7 @@ from shared.language.text import HAN, is_han, value_key
 from shared.models.enumeration import AmountOrder, ListOrder
 
 #: What words such as "heaviest" measure: the phrases `most_...` and `least_...`, and the dimensions of units.
-_MEASURED = {
+MEASURED = {
     "money": (MONEY,),
     "mass": ("mass",),
     "extent": ("time", "months", "length"),
@@ -91,29 +91,29 @@ def _superlatives(text: str, known: KnownFields) -> Iterator[_Found]:
     """Phrases such as "the highest budget", "the most patients", "cheapest", 标的额最高."""
     for direction in _DIRECTIONS:
         for found in compiled(f"<amount_{direction}>").finditer(text):
-            if behind := _field_behind(text, found.end(), known):
+            if behind := field_behind(text, found.end(), known):
                 lead = compiled(_LEAD).search(text[: found.start()])
                 start = lead.start() if lead else found.start()
-                own = _field_before(text, start, known)  # "enrolled the fewest patients"
+                own = field_before(text, start, known)  # "enrolled the fewest patients"
                 start = own[2] if own and own[0].first == behind[0].first else start
                 yield _Found(start, behind[2], *behind[:2], direction)
-            elif before := _field_before(text, found.start(), known):
+            elif before := field_before(text, found.start(), known):
                 yield _Found(before[2], found.end(), *before[:2], direction)
-        for measured in _MEASURED:
+        for measured in MEASURED:
             for found in compiled(f"<verb_{measured}>\\s*<verb_{direction}>|<{direction}_{measured}>").finditer(text):
-                if before := _field_before(text, found.start(), known):
+                if before := field_before(text, found.start(), known):
                     yield _Found(before[2], found.end(), *before[:2], direction)
-                elif field := _measured_by(measured, known):
+                elif field := measured_by(measured, known):
                     yield _Found(found.start(), found.end(), *field, direction)
         yield from _of_scale(text, known, direction)
 
 
-def _measured_by(measured: str, known: KnownFields) -> tuple[FieldGroup, Amounts] | None:
+def measured_by(measured: str, known: KnownFields) -> tuple[FieldGroup, Amounts] | None:
     """The field that says how expensive, heavy, long or big documents are: the only one, or the one called so."""
     numeric = list(numeric_fields(known))
-    fields = [each for each in numeric if each[1].dimension.startswith(_MEASURED[measured])]
+    fields = [each for each in numeric if each[1].dimension.startswith(MEASURED[measured])]
     if not fields and measured == "size":  # "the biggest contract"
-        return _measured_by("money", known)
+        return measured_by("money", known)
     if len(fields) > 1:
         for pattern in listed(f"named_{measured}"):
             called = [each for each in fields if any(re.fullmatch(pattern, key) for key in each[0].first)]
@@ -166,14 +166,14 @@ def _by_number(text: str, known: KnownFields) -> Iterator[_Found]:
     for direction in _DIRECTIONS:
         for found in compiled(_WORD_APART.format(direction)).finditer(text):
             for lead in compiled(r"<by_number>\s+").finditer(text, found.end()):
-                if behind := _field_behind(text, lead.end(), known):
+                if behind := field_behind(text, lead.end(), known):
                     yield _Found(lead.start(), behind[2], *behind[:2], direction, word=found.span())
 
 
 def _sorted_by(text: str, known: KnownFields) -> Iterator[_Found]:
     """Phrases such as "sorted by budget, highest first", 按标的额从高到低."""
     for lead in compiled(_SORTED).finditer(text):
-        if behind := _field_behind(text, lead.end(), known):
+        if behind := field_behind(text, lead.end(), known):
             group, amounts, end = behind
             ways = {direction: compiled(rf"\s*,?\s*<{direction}_first>").match(text, end) for direction in _DIRECTIONS}
             direction = next((name for name in _DIRECTIONS if ways[name]), None)
@@ -184,7 +184,7 @@ def _sorted_by(text: str, known: KnownFields) -> Iterator[_Found]:
                 yield _Found(lead.start(), stop, group, amounts, direction or ("most" if top else "least"), sorts=True)
 
 
-def _field_behind(text: str, end: int, known: KnownFields) -> tuple[FieldGroup, Amounts, int] | None:
+def field_behind(text: str, end: int, known: KnownFields) -> tuple[FieldGroup, Amounts, int] | None:
     """The field of numbers whose name, or whose own unit, stands at `end`."""
     counted = compiled(r"\s*(?:<number_of>\s)?\s*").match(text, end)
     start = counted.end() if counted else end
@@ -200,7 +200,7 @@ def _field_behind(text: str, end: int, known: KnownFields) -> tuple[FieldGroup, 
     return fits[0] if len(fits) == 1 else None
 
 
-def _field_before(text: str, start: int, known: KnownFields) -> tuple[FieldGroup, Amounts, int] | None:
+def field_before(text: str, start: int, known: KnownFields) -> tuple[FieldGroup, Amounts, int] | None:
     """The field of numbers whose name ends directly before `start`, and where that begins."""
     head = compiled(_NAME_LINK).sub("", text[:start], 1)
     for begins in NAME_BEGINS.finditer(head, max(0, len(head) - _LOOK_BACK)):

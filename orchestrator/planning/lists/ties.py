@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from orchestrator.planning.lists.words import GAP, KnownName, Names, Nouns, compiled, listed
+from orchestrator.planning.lists.words import FIELD_NOUN, GAP, KnownName, Names, Nouns, compiled, listed
 from shared.language.text import HAN, is_han, terms
 
 WORD_BEGINS = re.compile(rf"(?<![a-z0-9_'])(?=[a-z0-9])|(?=[{HAN}])")
@@ -187,7 +187,8 @@ class Surroundings:
             edge = compiled("<tie_edge>|<negation_end>|<tail>|<head_asked>|<mention>|<tie_stop>").match(
                 self.text, place
             )
-            if edge or self.begins_word(place):
+            noun = compiled(FIELD_NOUN).match(self.text, place)  # 悬疑剧有哪些
+            if edge or noun or self.begins_word(place):
                 break
             place += 1
         return place

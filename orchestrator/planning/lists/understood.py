@@ -49,7 +49,9 @@ def parts_of(scan: Scan) -> Iterator[str]:
 
 
 def _order(scan: Scan) -> Iterator[str]:
-    if scan.by:
+    if scan.by and scan.total:
+        yield f"{'average' if scan.total == 'mean' else 'sum'} of {scan.by.label}"
+    elif scan.by:
         way = _WAYS.get(scan.order, "lowest")
         yield f"the {scan.limit} with the {way} {scan.by.label}" if scan.limit else f"{way} {scan.by.label} first"
     elif scan.order in ("most", "least"):

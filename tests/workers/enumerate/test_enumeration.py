@@ -15,6 +15,7 @@ from shared.jobs.tables import Tables
 from shared.language import languages
 from shared.language.document_fields import LOOKED_FOR, entry
 from shared.models import Filters, RawDocument
+from shared.models.enumeration import ListTotal
 from shared.settings import Settings, load_settings
 from shared.store import ChunkStore
 from tests.fakes.listing import Listing, indexed, noise, point, put
@@ -314,3 +315,8 @@ def test_given_the_heaviest_are_asked_for_when_two_weigh_as_much_as_the_last_the
     assert [row.fields["weight"] for row in rows] == ["1.5 kg", "900 g", "900 g"]
     assert (table.matched, table.fitting, table.order, table.ordered_by) == (3, 5, "most", "weight")
     assert "These are the 3 with the highest weight of 5 that fit." in as_markdown(table, 5, languages()[0])
+    table, rows = listing.ask("total weight of the logs")
+    assert (len(rows), table.total) == (5, ListTotal(way="sum", label="weight", amount=3.5, unit="kg", documents=4))
+    assert "weight together: 3.5 kg, of 4 document(s). 1 document(s) of the list" in as_markdown(
+        table, 5, languages()[0]
+    )

@@ -142,6 +142,38 @@ def test_given_a_superlative_when_listed_then_the_field_of_numbers_orders_and_on
     assert (reading.scan.limit if reading.scan else None, reading.unread) == (limit, ())
 
 
+#: The question, which documents it is of, the field, and whether its average is asked for.
+TOTALS: list[tuple[str, Fits, str, bool]] = [
+    (
+        "What is the total stock of the brass parts?",
+        of("part", lambda one: one.says("Material", "brass")),
+        "Stock",
+        False,
+    ),
+    ("average price of the nylon parts", of("part", lambda one: one.says("Material", "nylon")), "Price", True),
+    (
+        "the total runtime of the released films",
+        of("film", lambda one: one.says("Stage", "released")),
+        "Runtime",
+        False,
+    ),
+    ("古籍库的馆藏册数合计多少", of("馆藏", lambda one: one.says("书库", "古籍库")), "册数", False),
+    ("馆藏的平均册数是多少", of("馆藏"), "册数", True),
+]
+
+
+@pytest.mark.parametrize("asked", TOTALS, ids=[item[0] for item in TOTALS])
+def test_given_a_sum_or_an_average_when_listed_then_the_numbers_of_the_field_are_those_that_count(
+    corpus: ChunkStore, known: ValueCache, asked: tuple[str, Fits, str, bool]
+) -> None:
+    question, fits, name, mean = asked
+    reading, rows = listed(corpus, known, question)
+    scan = reading.scan
+    assert scan is not None
+    assert (scan.total, reading.unread) == ("mean" if mean else "sum", ())
+    assert sum(row.amount or 0 for row in rows) == pytest.approx(sum(number(one, name) for one in CORPUS if fits(one)))
+
+
 #: The question, which documents it is of, and the field whose values are asked for or counted by.
 GROUPED: list[tuple[str, Fits, str]] = [
     ("how many films per stage", of("film"), "Stage"),

@@ -31,7 +31,7 @@ def enumeration(found: Findings, options: EnumerationAggregator) -> Aggregated:
 def as_markdown(table: ListTable, limit: int, language: Language) -> str:
     """The count, what was understood and looked through, then at most `limit` rows as a Markdown table."""
     shown = table.rows[:limit]
-    parts = [_headline(table, language)]
+    parts = [*_total(table, language), _headline(table, language)]
     if table.grouped_by:
         parts.append(_groups(table, language))
     if shown:
@@ -60,6 +60,16 @@ def _headline(table: ListTable, language: Language) -> str:
     parts += [sentence_in(language, name) for name in ("partial", "changed") if getattr(table, name)]
     parts += [sentence_in(language, "unparsed", table.unparsed)] if table.unparsed else []
     return sentence_in(language, "space").join(parts)
+
+
+def _total(table: ListTable, language: Language) -> list[str]:
+    """The sum or the average that was asked for, and of how many documents it is."""
+    if (total := table.total) is None:
+        return []
+    amount = f"{total.amount:,.2f}".rstrip("0").rstrip(".") + (f" {total.unit}" if total.unit else "")
+    told = sentence_in(language, f"list_{total.way}", plain_line(total.label), amount, total.documents)
+    left = table.matched - total.documents
+    return [told + sentence_in(language, "space") + sentence_in(language, "list_no_number", left) if left else told]
 
 
 def _groups(table: ListTable, language: Language) -> str:
