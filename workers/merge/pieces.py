@@ -31,7 +31,7 @@ _COLUMN = re.compile(r"=+")
 _TERM = re.compile(r"([^\n]{1,60}?)(?<![.,;:!?。，；：！？])[ \t]*\n(?:[ \t]*:[ \t]+|[ \t]{2,}(?=\S))")
 _BOLD_TERM = re.compile(r"(?:\*\*|__)([^*_\n]{1,60})(?:\*\*|__)\s*[:：–—-]|(?:\*\*|__)([^*_\n]{1,60})[:：](?:\*\*|__)")
 _NAMED_DIRECTIVE = re.compile(r"\s*\.\. [\w:.+-]{1,80}::[ \t]*([^\n]{1,80})$")
-_OPENED = re.compile(r" {0,3}(?:`{3,}|~{3,})[ \t]*([\w+#.-]{0,30})[^\n]*\n")
+_OPENED = re.compile(r" {0,3}(?:`{3,}+|~{3,}+)[ \t]*+([\w+#.-]{0,30}+)[^\n]*+\n")
 _CLOSED = re.compile(r"\n {0,3}(?:`{3,}|~{3,})[ \t]*$")
 _MAX_LINES = 60
 #: A line between fences that is a sentence, as in the output of a program or a quoted note.

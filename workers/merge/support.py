@@ -17,7 +17,7 @@ from workers.merge.pieces import QuotableSentence, code_blocks, quotable_sentenc
 _FENCE = re.compile(r"`{3,}")
 #: A block of code is one line with the citation below it.
 _LINE = re.compile(
-    r"^(`{3,})[^\n]*\n(?:[\s\S]*?\n)??\1[ \t]*$(?:\n(?:\[\d{1,9}\])+[ \t]*$)?|^[^\n]*\S(?=[ \t]*$)", re.MULTILINE
+    r"^(`{3,}+)[^\n]*+\n(?:[\s\S]*?\n)??\1[ \t]*+$(?:\n(?:\[\d{1,9}\])++[ \t]*+$)?|^[^\n]*\S(?=[ \t]*$)", re.MULTILINE
 )
 _ROW = re.compile(r"\|\s*(\d{1,6})\s*\|")
 #: Sentences that a rule makes of what the index knows are no words of their sources; these begin with what they name.
