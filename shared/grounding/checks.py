@@ -20,7 +20,7 @@ from shared.grounding.rates import other_rate
 from shared.grounding.relations import changed_sides, dated_order, same_sides
 from shared.grounding.roles import roles, weighs
 from shared.grounding.segments import other_part
-from shared.grounding.splices import other_agent, other_half
+from shared.grounding.splices import other_agent, other_half, other_member, other_sentence
 from shared.grounding.subjects import other_speaker
 from shared.grounding.texts import CLAUSE_MARKS, Token, TokenKind, TokenText, cjk_pairs, light_words, stem_of
 from shared.language import claim_pattern
@@ -187,6 +187,8 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("roles", changed_sides),
     ("roles", dated_order),
     ("roles", other_half),
+    ("roles", other_sentence),
+    ("roles", other_member),
     ("roles", other_agent),
     ("roles", other_speaker),
     ("hedged", hedged),
@@ -263,7 +265,19 @@ def _same_denied(found: Alignment) -> bool:
     if any(spans) or len(ours) > len(theirs) + 1:
         return False
     said = {unit for place, unit in enumerate(found.claim.units) if place in found.claim.denied}
+    if _denied_whole(found.claim, found.passage, theirs) or _denied_whole(found.passage, found.claim, ours):
+        return True
     return any(found.passage.units[n] in said for n in evidence if found.passage.units[n] and n in found.passage.denied)
+
+
+def _denied_whole(text: TokenText, other: TokenText, denials: Sequence[int]) -> bool:
+    """Whether the other text denies a clause with its first word, and has in it what this one denies: "no X was"."""
+    for place in denials:
+        first, last = other.clauses[other.clause_of[place]]
+        own = {unit for unit in other.units[place + 1 : last] if unit}
+        if place == first and own and own <= text.at.keys():
+            return any(text.units[n] in own for n in text.denied if n < len(text.units))
+    return False
 
 
 def _denied(found: Alignment) -> str | None:

@@ -15,6 +15,8 @@ _BEHIND = 3
 _REACH = 3
 #: Tokens before a word in which it may be denied.
 _DENIED = 2
+#: Of the words of a condition a claim that says it has one of so many.
+_MOST_OF = 3
 
 
 def withdrawn(found: Alignment) -> str | None:
@@ -93,9 +95,28 @@ def denied_twice(found: Alignment) -> bool:
     for number in found.evidence[:1]:
         sentence = found.passage.sentences[sentences[found.passage.clauses[number][0]]]
         low = found.passage.low[sentence[0].start : sentence[-1].end]
-        ours, theirs = (claim_pattern("twice").search(text) is not None for text in (found.claim.low, low))
-        return ours != theirs and not any(one.denies for one in (sentence if ours else found.claim.tokens))
+        ours, theirs = (claim_pattern("twice").search(text) for text in (found.claim.low, low))
+        if (ours is None) == (theirs is None) or any(one.denies for one in (sentence if ours else found.claim.tokens)):
+            return False
+        start = sentence[0].start
+        return theirs is None or _says_condition(found, start + theirs.start(), start + theirs.end())
     return False
+
+
+def _says_condition(found: Alignment, start: int, end: int) -> bool:
+    """Whether the claim says what stands behind "without" in a double denial of the passage at these characters.
+
+    "You may not enter without a badge": with a badge one may; "you may enter" leaves that out.
+    """
+    passage = found.passage
+    tokens = [n for n, token in enumerate(passage.tokens) if token.end > start]
+    behind = [n for n in tokens if passage.tokens[n].start >= end]
+    last = [n for n in tokens if passage.tokens[n].start < end][-1]
+    leads = behind and claim_pattern("conditional").fullmatch(passage.low, passage.tokens[last].start, end)
+    first = behind[0] if leads else tokens[0]
+    units = [passage.units[n] for n in tokens if n >= first and passage.clause_of[n] == passage.clause_of[first]]
+    held = [unit for unit in units if unit and unit in found.claim.at]
+    return _MOST_OF * len(held) >= sum(map(bool, units))
 
 
 def denied_word(found: Alignment) -> str | None:

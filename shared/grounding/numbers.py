@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from functools import lru_cache, partial
 from itertools import pairwise
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from shared.grounding.alignment import NEAR, Alignment
 from shared.grounding.nearness import Fact, changed_places, dimension_of, is_year, like_numbers, surroundings
-from shared.grounding.numerals import Measure, wholes
+from shared.grounding.numerals import Measure, unit_of, wholes
 from shared.grounding.segments import belongs, date_marks, is_article, is_naming, is_part_of, stands_whole
 from shared.grounding.texts import Token, TokenKind, TokenText, month_of
 from shared.language import claim_pattern, derived
@@ -26,6 +26,7 @@ _BEFORE = 24
 _FEW = 2
 #: What a number may be of a change, by the words of claims.toml that stand before it.
 _ROLES = {"by": "how much it changes", "to": "what it changes to", "started": "what it changes from"}
+_SLASHED, _TWO = re.compile(r"\d[-/.]\d"), 2
 #: So much more like the claim's the surroundings of another number have to be.
 _FACTOR = 1.35
 
@@ -49,14 +50,22 @@ def numbers(found: Alignment) -> str | None:
             continue
         standing = _standing(found, place, value)
         if not standing:
-            if value in found.passage.values and place not in found.claim.counted:
+            if value in found.passage.values and place not in found.claim.counted and _is_month(found.claim, place):
                 continue
-            if value in found.passage.values:
+            if value in found.passage.values and place in found.claim.counted:
                 return f"{written} counts another thing in the passage"
             if not _rounds(found, place, value):
                 return f"{written} is not in the passage"
             continue
     return _replaced(found) or _turned(found) or _other_date(found)
+
+
+def _is_month(text: TokenText, place: int) -> bool:
+    """Whether a number may be what a name of a month is in the passage: 2021-07, 7/2021, 7月; not that of db-7."""
+    token = text.tokens[place]
+    if text.low[token.end : token.end + 1] in date_marks():
+        return True
+    return bool(_SLASHED.search(text.low[max(0, token.start - _TWO) : token.end + _TWO]))
 
 
 def _standing(found: Alignment, place: int, value: Decimal) -> list[int]:
@@ -144,14 +153,30 @@ def _replaced(found: Alignment) -> str | None:
     for deviation in found.deviations if found.share >= NEAR else ():
         said, source = found.said(deviation), found.source(deviation)
         inside = deviation.said[0] > 0 and deviation.said[1] < len(found.claim.tokens)
+        if units := _other_units(said, source):
+            return f"“{units[0]}” stands where the passage has “{units[1]}”"
         if not inside or len(said) > _FEW or len(source) > _FEW:
             continue
         ours, theirs = ({token.value for token in tokens} - {None} for tokens in (said, source))
         other = (ours - theirs) & found.passage.values
         own = [place for place in range(*deviation.said) if found.claim.tokens[place].value in other]
+        claim, places = found.claim, range(*deviation.source)
+        values = ((n, value) for n in own if (value := claim.tokens[n].value) is not None)
+        if any(one in places for n, value in values for one in _standing(found, n, value)):
+            continue
         if theirs and other and not any(belongs(found, place) or stands_whole(found, place) for place in own):
             return f"{other.pop():f} stands where the passage has another number"
     return None
+
+
+def _other_units(said: Sequence[Token], source: Sequence[Token]) -> tuple[str, str] | None:
+    """The unit that stands in place of another one of its dimension, without a number: "the following weeks"."""
+    if len(said) != 1 or len(source) != 1:
+        return None
+    ours, theirs = unit_of(said[0].key), unit_of(source[0].key)
+    if ours is None or theirs is None or ours.dimension != theirs.dimension or ours.factor == theirs.factor:
+        return None
+    return said[0].key, source[0].key
 
 
 def older_value(found: Alignment) -> str | None:

@@ -10,12 +10,14 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from shared.grounding.alignment import Alignment
+from shared.grounding.numerals import number_joints
 from shared.grounding.subjects import is_passive
 from shared.grounding.texts import APART, TokenKind, TokenText
 from shared.language import claim_pattern
 
 #: Tokens of one who acts.
 _ACTOR = 4
+_HALVES = 2
 
 
 class _Deed(NamedTuple):
@@ -49,6 +51,61 @@ def other_half(found: Alignment) -> str | None:
             if subject and (rest or claim_pattern("unlike").match(found.clause(one))):
                 return f"the passage says it of “{subject}”"
     return None
+
+
+def other_sentence(found: Alignment) -> str | None:
+    """The claim does not end with how another sentence goes on, which has a subject of its own.
+
+    Both halves stand there word for word: "X fell out, so that the pumps stopped", where it is Y that stopped them.
+    """
+    claim, passage = found.claim, found.passage
+    if len(claim.clauses) < _HALVES or not found.deviations:
+        return None
+    (one, middle), (_, end) = claim.clauses[-2:]
+    head, tail = _standing(claim, one, middle, passage), _standing(claim, middle, end, passage)
+    numbers = passage.sentence_numbers
+    sentences = {numbers[place] for place in head}
+    if not head or not tail or any(numbers[place] in sentences for place in tail):
+        return None
+    if claim_pattern("determined").match(claim.slice(middle, end)) or claim.tokens[middle].name:
+        return None
+    subjects = [range(_part_start(passage, place), place) for place in tail]
+    if all(_is_another(claim, passage, places) for places in subjects):
+        return f"the passage says it of “{passage.slice(subjects[0].start, subjects[0].stop)}”"
+    return None
+
+
+def other_member(found: Alignment) -> str | None:
+    """The claim does not join the first half of one member of a pair to the second half of the other.
+
+    "40 % on signing and the rest on delivery": "40 % on delivery" leaves out what begins and ends alike, and a joint.
+    """
+    keys, joints = found.passage.keys, number_joints()
+    for said, (start, end) in ((one.said, one.source) for one in found.deviations):
+        places = [n for n in range(start, end) if keys[n] in joints] if said[0] == said[1] else []
+        if not places or end >= len(keys) or not start:
+            continue
+        place = places[-1]
+        before, behind = found.passage.units[start:place], found.passage.units[place + 1 : end]
+        alike = keys[start] == keys[end] or keys[start - 1] == keys[end - 1]
+        if alike and any(before) and any(unit and unit not in found.claim.at for unit in behind):
+            return f"the passage says it of “{found.passage.slice(place + 1, end)}”"
+    return None
+
+
+def _standing(claim: TokenText, first: int, last: int, passage: TokenText) -> list[int]:
+    """Where the passage has a clause of several words of weight word for word."""
+    keys = claim.keys[first:last]
+    if sum(1 for unit in claim.units[first:last] if unit) < _HALVES:
+        return []
+    return [n for n in passage.keyed.get(keys[0], ()) if passage.keys[n : n + len(keys)] == keys]
+
+
+def _is_another(claim: TokenText, passage: TokenText, places: range) -> bool:
+    """Whether what stands before a clause in its part of a sentence is a thing of which the claim says nothing."""
+    units = [passage.units[place] for place in places if passage.units[place]]
+    pronoun = any(place in passage.pronouns for place in places)
+    return bool(units) and not pronoun and not any(unit in claim.at for unit in units)
 
 
 def _beside(text: TokenText, clause: int) -> Iterator[int]:

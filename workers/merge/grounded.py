@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from shared.grounding import NEAR, ClaimVerdict, Verdict, judge
-from shared.language import claim_pattern, reader_sentence
+from shared.language import claim_pattern, languages, reader_sentence
 from shared.language.sentences import BlockKind, sentence_spans
 from shared.language.text import fold, has_cjk, is_cjk_text
 from shared.models.hits import MergedHit
@@ -19,6 +19,7 @@ _MARKS = re.compile(r"(?:[ \t]?\[\d{1,9}\])+")
 _CODE_SPAN = re.compile(r"(?<!`)`[^`\n]++`(?!`)")
 _CLAUSE = re.compile(r"(?<=[,;，；])\s*+|(?<!\s)\s++(?=[–—] )")
 _MARKER_ONLY = re.compile(r"^[ \t]*(?:[-*+]|\d{1,3}[.)、])[ \t]*(?:\n|\Z)", re.MULTILINE)
+_PAIRS = ("()", "[]", "{}", "（）", "【】", "《》", "“”", "「」", "『』")
 #: A sentence that is cut keeps at least this share of its characters.
 _LEAST_LEFT = 0.4
 #: Sources that a sentence is tried against when those that it cites do not support it.
@@ -198,10 +199,20 @@ def _shortened(claim: str, own: Sequence[str]) -> str:
         shorter = claim[:end].rstrip(" ,;，；–—")
         if len(shorter) < _LEAST_LEFT * len(claim):
             return ""
+        if _hangs(shorter):
+            continue
         verdict: ClaimVerdict = judge(shorter, own)
         if verdict.verdict is Verdict.SUPPORTED and verdict.kind != "no claim":
             return shorter
     return ""
+
+
+def _hangs(text: str) -> bool:
+    """Whether a beginning of a sentence waits for its end: within brackets or quotes, or behind an "if"."""
+    if any(text.count(pair[0]) > text.count(pair[1]) for pair in _PAIRS) or text.count('"') % 2:
+        return True
+    clauses = _CLAUSE.split(text)
+    return (len(clauses) == 1 or has_cjk(text)) and any(one.claims.condition.search(clauses[-1]) for one in languages())
 
 
 def units_of(text: str) -> Iterator[CitedSentence]:

@@ -64,6 +64,13 @@ def test_given_a_part_that_no_source_says_then_it_is_cut_and_told() -> None:
     assert "three prizes" in found.report.spans[0].cut
 
 
+def test_given_a_part_that_no_source_says_then_nothing_is_cut_within_brackets_or_behind_an_if() -> None:
+    texts = ("The pump failed (see the log, page 3).", "如果从库一直慢，问题多半在索引。")
+    sources = [hit.model_copy(update={"text": text}) for hit, text in zip(SOURCES, texts, strict=False)]
+    for lie in ("The pump failed (see the log, page 4) twice [1].", "如果从库一直慢，请供应商更换三块万兆网卡[2]。"):
+        assert grounded(lie, sources).text == ""
+
+
 def test_given_a_sentence_without_a_source_then_it_is_given_one_or_goes() -> None:
     found = grounded("Tom Reyes was handed the relay. Cats fly at night.", SOURCES)
     assert found.text == "Tom Reyes was handed the relay [2]."
