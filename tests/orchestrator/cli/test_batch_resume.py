@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -237,15 +237,15 @@ def test_given_a_cancel_while_lines_are_submitted_when_the_next_are_then_both_co
     client: redis.Redis, ramify: Ramify, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
 ) -> None:
     write([f"question {number}?" for number in range(LINES)])
-    enter, cancelled = Submitter.enter, list[str]()
+    send, cancelled = Submitter.send, list[str]()
 
-    def entered(submitter: Submitter, batch_id: str, page: Page) -> list[LineRecord]:
-        found = enter(submitter, batch_id, page)
+    def sent(submitter: Submitter, batch_id: str, page: Page) -> Callable[[], list[LineRecord]]:
+        found = send(submitter, batch_id, page)()
         if not cancelled:
             cancelled.append(CliRunner().invoke(app, ["cancel", batch_id]).stdout)
-        return found
+        return lambda: found
 
-    monkeypatch.setattr(Submitter, "enter", entered)
+    monkeypatch.setattr(Submitter, "send", sent)
     code, shown, said = batch("q.jsonl", *arguments)
     assert cancelled == ["200 of 200 jobs cancelled; it was still being read: it takes no more than these 200 lines\n"]
     (status,) = ramify.batches()
