@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from orchestrator.planning.lists.amounts import Amounts
+from orchestrator.planning.lists.amounts import MONEY, Amounts
 from orchestrator.planning.lists.field_values import FieldGroup, KnownFields
 from orchestrator.planning.lists.markers import NamedValues
 from orchestrator.planning.lists.superlatives import MEASURED, field_before, field_behind, measured_by
@@ -16,6 +17,7 @@ from shared.models.enumeration import AmountOrder
 _WAYS: tuple[Literal["sum", "mean"], ...] = ("sum", "mean")
 #: What else of the words around the field asks for its number.
 _TAIL = r"(?:\s*<total_tail>)?"
+_CURRENCY_CODE = re.compile("[a-z]{3}")
 _LEAD = r"(?:(?:<total_lead>|<article_words>)\s*)*$"
 
 
@@ -40,7 +42,10 @@ def take_total(sentence: Sentence, known: KnownFields, named: NamedValues) -> No
     usual = found.amounts.factor("") or 1.0
     numbers = {value_key(value): number / usual for value, number in found.amounts.numbers.items()}
     label = found.group.spelt[0]
-    named.by = AmountOrder(names=found.group.first, label=label, numbers=numbers, unit=found.amounts.unit)
+    unit = found.amounts.unit
+    if _CURRENCY_CODE.fullmatch(unit) and found.amounts.dimension.startswith(MONEY):
+        unit = unit.upper()
+    named.by = AmountOrder(names=found.group.first, label=label, numbers=numbers, unit=unit)
     named.total = found.way
     named.read_as.append(f"{said}: {label}")
 

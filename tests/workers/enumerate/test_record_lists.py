@@ -171,6 +171,8 @@ def test_given_a_sum_or_an_average_when_listed_then_the_numbers_of_the_field_are
     scan = reading.scan
     assert scan is not None
     assert (scan.total, reading.unread) == ("mean" if mean else "sum", ())
+    assert scan.by
+    assert scan.by.unit == {"Price": "EUR"}.get(name, scan.by.unit), "a currency as its code is written"
     assert sum(row.amount or 0 for row in rows) == pytest.approx(sum(number(one, name) for one in CORPUS if fits(one)))
 
 
