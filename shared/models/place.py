@@ -16,7 +16,7 @@ Box = tuple[int, int, int, int]
 _NAMES = re.compile(
     r"(?:.*, )?(?:p\. (?P<page>\d+)|slide (?P<slide>\d+)|cell (?P<cell>\d+)|message (?P<message>\d+)"
     r"|chapter (?P<chapter>\d+)(?: \(.*\))?)"
-    r"|(?:(?:.*?, )?sheet (?P<sheet>.+), |.*, )?rows (?P<first>\d+)-(?P<last>\d+)",
+    r"|(?:(?>.*?, (?=sheet ))?sheet (?P<sheet>.+), |.*, )?rows (?P<first>\d+)-(?P<last>\d+)",
     re.DOTALL,
 )
 

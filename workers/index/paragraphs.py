@@ -17,7 +17,7 @@ _HEADING = re.compile(r"\s{0,3}(#{1,6})\s++((?:[^\s#:：]++|[\s#:：]++(?=[^\s#:
 _UNDERLINE = re.compile(r"([=\-~^\"'`#*+.:_])\1{2,}\s*")
 _BORDER = re.compile(r"\s*=+(?: +=+)+\s*")
 _GRID = re.compile(r"\s*\+(?:[-=]+\+)+\s*")
-_COMMENT = re.compile(r"^\s*<!--+|--+>\s*$")
+_COMMENT = re.compile(r"^\s*<!--+|(?<!-)--+>\s*$")
 _ITEM = re.compile(r"\s*[-*+•]\s")
 _DEFINITION = re.compile(r"\s{0,3}:\s+(?=\S)")
 
