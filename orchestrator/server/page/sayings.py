@@ -12,7 +12,7 @@ from shared.language.tables import toml
 _VALUE = re.compile(r"\{(\w+)\}")
 #: What a value may be, by its name; any text otherwise.
 _VALUES = {"command": "`[^`]+`"} | dict.fromkeys(("n", "of", "done", "count", "now", "most", "seconds"), r"[\d.,]+")
-_COMMAND = re.compile(r"`ramify (\w+)[^`]*`")
+_COMMAND = re.compile(r"`ramify (\w++)[^`]*+`")
 #: Between two sentences of one text.
 _NEXT = re.compile(r"(?<=\.) (?=[A-Z`])")
 #: How deep values may stand within values, and characters of what is translated at most.
