@@ -34,6 +34,11 @@ _SOURCES = re.compile(
 
 _NO_ROWS = Row("")
 
+#: What stands before a sentence, and how it ends; a short word and a full stop may be an abbreviation.
+_BEGINS = re.compile(r"(?:\n|[。！？]|(?:[!?]|(?:[^\W_]{5}|\d)\.)[\"'”’)\]]*[ \t])[ \t]*$")
+_ENDS = re.compile(r"[。！？]|[.!?][\"'”’)\]]*(?=\s|$)|[ \t]*(?:\n|$)")
+_MARKS, _EDGE = frozenset(".!?。！？"), 16
+
 
 class Verdict(StrEnum):
     """What the passages say of a claim."""
@@ -75,6 +80,8 @@ def judge(claim: str, passages: Sequence[str]) -> ClaimVerdict:
         return ClaimVerdict(verdict=Verdict.SUPPORTED, kind="no claim", reason="it states nothing")
     refused = ClaimVerdict(verdict=Verdict.UNSUPPORTED, kind="coverage", reason="there is no passage")
     for number, part in ((number, part) for number, text in enumerate(passages) for part in _parts(text)):
+        if _is_sentence(claim.strip(), part):
+            return ClaimVerdict(verdict=Verdict.SUPPORTED, kind="quote", passage=number, share=1.0)
         rows = told_by_rows(said, part)
         passage = tokens_of(rows.text)
         found = align(said.told_as(passage), passage)
@@ -86,6 +93,18 @@ def judge(claim: str, passages: Sequence[str]) -> ClaimVerdict:
         if refused.passage is None or found.share > refused.share:
             refused = verdict
     return refused
+
+
+def _is_sentence(claim: str, passage: str) -> bool:
+    """Whether a claim is a sentence of a passage, or several, character by character: no check can object to it."""
+    start = passage.find(claim)
+    while start >= 0:
+        end = start + len(claim)
+        before = start == 0 or _BEGINS.search(passage, max(0, start - _EDGE), start) is not None
+        if before and _ENDS.match(passage, end - 1 if claim[-1:] in _MARKS else end):
+            return True
+        start = passage.find(claim, end)
+    return False
 
 
 def _part_refused(found: Alignment, passage: int) -> ClaimVerdict | None:
