@@ -120,7 +120,10 @@ class TokenText:
         """The places of each key."""
         found: dict[str, list[int]] = {}
         for place, key in enumerate(self.keys):
-            found.setdefault(key, []).append(place)
+            if (places := found.get(key)) is None:
+                found[key] = [place]
+            else:
+                places.append(place)
         return found
 
     @cached_property
@@ -238,8 +241,9 @@ class TokenText:
     def values(self) -> frozenset[Decimal]:
         """All numbers, also in the base of their units, and the numbers of months."""
         found = {token.value for token in self.tokens if token.value is not None}
-        words = (token.key for token in self.tokens if token.kind is TokenKind.WORD)
-        found.update(Decimal(month) for word in words if (month := month_of(word)))
+        starts = _month_starts()
+        months = (month_of(key) for key in self.known if key[:_ABBREVIATED] in starts)
+        found.update(Decimal(month) for month in months if month)
         return frozenset(found)
 
     @cached_property

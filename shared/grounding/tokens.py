@@ -34,6 +34,8 @@ from shared.language.text import CJK, normalised, without_accents
 _TENS = range(20, 100, 10)
 _TEN, _HUNDRED = 10, 100
 _CHARACTERS = 8192
+#: A token is made for each word of a passage: without the call by which a named tuple is made otherwise.
+_made = tuple.__new__
 _KINDS = {
     "fraction": TokenKind.CJK,
     "numeral": TokenKind.CJK,
@@ -53,32 +55,32 @@ def tokens_of(text: str) -> TokenText:
     below = {found.end() for found in claim_pattern("negative").finditer(low)}
     halves = {found.start(): found.end() for found in claim_pattern("half").finditer(low)}
     tokens: list[Token] = []
-    words, read = _lexemes(), 0
+    words, spelt, read = _lexemes(), number_words(), 0
     for found in _token().finditer(low):
-        group = found.lastgroup or "word"
         start, end = found.span()
         if start < read:
             continue
+        group, said = found.lastgroup, found[0]
         denies = bool(denied) and not denied.isdisjoint(range(start, end))
         if start in halves:
             read = halves[start]
             tokens += _share(Decimal(50), start, read, denies=denies)
         elif group == "word":
-            key, value = _word_key(found[0])
+            key, kind, light, value = _word(said)
             name = text[start].isupper() and start not in starts
-            kind = TokenKind.WORD if value is None else TokenKind.NUMBER
-            tokens.append(Token(key, start, end, kind, key in plain and not name, name, denies, value))
-        elif group == "cjk" and (own := words.get(found[0])) and (word := _word_from(own, low, start)):
+            tokens.append(_made(Token, (key, start, end, kind, light and not name, name, denies, value)))
+        elif group == "cjk" and low.startswith(words.get(said, ()), start):
+            word = next(one for one in words[said] if low.startswith(one, start))
             read = start + len(word)
             tokens.append(Token(word, start, read, TokenKind.WORD, word in plain, denies=denies))
-        elif group == "cjk" and found[0] not in number_words():
-            tokens.append(Token(found[0], start, end, TokenKind.CJK, found[0] in plain, False, denies))
-        elif group == "fraction" and (share := fraction_of(found[0])) is not None:
+        elif group == "cjk" and said not in spelt:
+            tokens.append(_made(Token, (said, start, end, TokenKind.CJK, said in plain, False, denies, None)))
+        elif group == "fraction" and (share := fraction_of(said)) is not None:
             tokens += _share(share, start, end, denies=denies)
-        elif group != "ending":
-            value = _value_of(found[0], group)
+        elif group is not None and group != "ending":
+            value = _value_of(said, group)
             value = -value if value is not None and start in below else value
-            one = Token(found[0], start, end, _KINDS[group], found[0] in plain, denies=denies)
+            one = Token(said, start, end, _KINDS[group], said in plain, denies=denies)
             tokens.append(one if value is None else _number(value, start, end, denies=denies))
     named = frozenset(token.key for token in tokens if token.name)
     return TokenText(text, low, tuple(_whole_numbers(tokens, low))).with_names(named)
@@ -88,10 +90,6 @@ def _denied(low: str) -> set[int]:
     """The places of all characters of negations."""
     found = (word for language in languages() for word in language.claims.negation.finditer(low))
     return {place for word in found for place in range(*word.span())}
-
-
-def _word_from(words: list[str], low: str, start: int) -> str | None:
-    return next((word for word in words if low.startswith(word, start)), None)
 
 
 def _number(value: Decimal, start: int, end: int, *, denies: bool) -> Token:
@@ -110,11 +108,13 @@ def _value_of(text: str, group: str) -> Decimal | None:
 
 
 @derived
-def _word_key(text: str) -> tuple[str, Decimal | None]:
-    """The key of a word, and its value if it is a number's."""
-    word = without_accents(text.replace("’", "'")).removesuffix("'s")
-    value = number_words().get(word, ordinals().get(word))
-    return (word, None) if value is None else (f"#{value}", Decimal(value))
+def _word(text: str) -> tuple[str, TokenKind, bool, Decimal | None]:
+    """The key and the kind of a word, whether it says nothing of its own, and its value if it is a number's."""
+    key = without_accents(text.replace("’", "'")).removesuffix("'s")
+    value = number_words().get(key, ordinals().get(key))
+    if value is None:
+        return key, TokenKind.WORD, key in _plain(), None
+    return f"#{value}", TokenKind.NUMBER, False, Decimal(value)
 
 
 def _whole_numbers(tokens: Sequence[Token], low: str) -> list[Token]:
@@ -259,7 +259,7 @@ def _token() -> re.Pattern[str]:
 
 
 @derived
-def _lexemes() -> dict[str, list[str]]:
+def _lexemes() -> dict[str, tuple[str, ...]]:
     """First character -> the words of the tables without spaces that begin with it, the longest first."""
     found: dict[str, list[str]] = {}
     same = {word for language in languages() for row in language.claims.same for word in row}
@@ -267,7 +267,7 @@ def _lexemes() -> dict[str, list[str]]:
         (word for word in same | _plain() if len(word) > 1 and not word.isascii()), key=len, reverse=True
     ):
         found.setdefault(word[0], []).append(word)
-    return found
+    return {first: tuple(own) for first, own in found.items()}
 
 
 @derived

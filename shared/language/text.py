@@ -153,6 +153,8 @@ def terms(text: str) -> list[str]:
     Words: accents off, stop words off, lightly stemmed. CJK runs: function words cut out, the rest as overlapping pairs
     of characters; a character that stands alone is a term. Empty for text of stop words only.
     """
+    if text.isascii() and text.isalpha():
+        return [term] if (term := _term(text.lower())) else []
     found: list[str] = []
     for match in _TOKEN.finditer(fold(text).replace("’", "'")):
         token = match.group()

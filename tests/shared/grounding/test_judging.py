@@ -49,6 +49,18 @@ def test_given_numbers_of_sources_when_judged_then_they_are_no_part_of_the_claim
     assert judge("Edda Voss built pumps[7] in 1931.", [passage.replace("the pump", "pumps[8]")]).kind == "number"
 
 
+@pytest.mark.parametrize(
+    ("claim", "passage"),
+    [
+        ("Voss built the western pump.", "Nobody believes that Voss built the western pump."),
+        ("西闸的水泵由韩建国修建。", "没有证据表明西闸的水泵由韩建国修建。"),
+    ],
+)
+def test_given_a_part_of_a_sentence_when_judged_then_what_stands_before_it_is_read(claim: str, passage: str) -> None:
+    assert judge(claim, [f"It rained. {claim}"]).kind == "quote"
+    assert judge(claim, [passage]).verdict is Verdict.UNSUPPORTED
+
+
 def test_given_no_passage_when_judged_then_only_what_states_nothing_stands() -> None:
     assert judge("The relay stores events.", []).verdict is Verdict.UNSUPPORTED
     assert judge("And so it is.", []).kind == "no claim"
