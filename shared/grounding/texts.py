@@ -16,9 +16,10 @@ from typing import NamedTuple
 
 from shared.grounding.numerals import Measure, sign_before, unit_behind, unit_of
 from shared.language import derived, languages
+from shared.language.sentences import abbreviation
 from shared.language.text import month_number, terms
 
-SENTENCE_END = re.compile(r"[.!?](?=[\s\"'”’)\]]|$)|[。！？\n]")
+_SENTENCE_END = re.compile(r"[.!?](?=[\s\"'”’)\]]|$)|[。！？\n]")
 #: The separators of clauses: what stands in brackets or between two of them may be left out of a sentence.
 CLAUSE_MARKS = re.compile(r"[,;:()\[\]，；：、（）—–\n.!?。！？]")
 #: What parts two statements of one sentence.
@@ -32,6 +33,8 @@ _BRACKET = 3.0
 
 
 _ABBREVIATED = 3
+#: Characters before a full stop in which an abbreviation is looked for.
+_LOOK_BACK = 12
 #: A denial speaks of the word behind it and of so many behind that.
 _CONTEXT = 2
 
@@ -287,7 +290,7 @@ class TokenText:
     @cached_property
     def sentences(self) -> list[tuple[Token, ...]]:
         """The tokens sentence by sentence."""
-        ends = [found.end() for found in SENTENCE_END.finditer(self.low)]
+        ends = sentence_ends(self.text)
         found: list[tuple[Token, ...]] = []
         first = 0
         for end in (*ends, len(self.low)):
@@ -304,8 +307,17 @@ class TokenText:
 
     def sentence_start(self, place: int) -> int:
         """Where the sentence that holds character `place` begins."""
-        ends = [found.end() for found in SENTENCE_END.finditer(self.low, 0, place)]
-        return ends[-1] if ends else 0
+        return max((end for end in sentence_ends(self.text) if end <= place), default=0)
+
+
+def sentence_ends(text: str) -> list[int]:
+    """Where the sentences of a text end; a full stop behind an abbreviation or one letter ends none."""
+    short = abbreviation()
+    return [
+        end.end()
+        for end in _SENTENCE_END.finditer(text)
+        if end[0] != "." or not short.search(text, max(0, end.start() - _LOOK_BACK), end.start())
+    ]
 
 
 @lru_cache(maxsize=32_768)

@@ -27,7 +27,7 @@ from shared.grounding.numerals import (
     written,
 )
 from shared.grounding.opposites import opposed_table
-from shared.grounding.texts import SENTENCE_END, Token, TokenKind, TokenText
+from shared.grounding.texts import Token, TokenKind, TokenText, sentence_ends
 from shared.language import alternatives, claim_pattern, derived, languages
 from shared.language.text import CJK, normalised, without_accents
 
@@ -218,9 +218,9 @@ _low_characters = _LowCharacters()
 def _starts(text: str) -> frozenset[int]:
     """The places of words that have a capital because a sentence or a quotation begins there."""
     places = {len(text) - len(text.lstrip(" \t\n\"'“‘(["))}
-    for found in SENTENCE_END.finditer(text):
-        behind = text[found.end() : found.end() + 8]
-        places.add(found.end() + len(behind) - len(behind.lstrip(" \t\n\"'“‘([")))
+    for end in sentence_ends(text):
+        behind = text[end : end + 8]
+        places.add(end + len(behind) - len(behind.lstrip(" \t\n\"'“‘([")))
     return frozenset(place for place in places if _is_known_word(text, place))
 
 

@@ -238,11 +238,11 @@ def _ends(text: str, match: re.Match[str], limit: int) -> bool:
     after = text[at : at + _LOOK_BACK].lstrip()[:1]
     if mark.startswith("…") or after.islower():
         return False
-    return not (mark == "." and _abbreviation().search(text, max(0, match.start() - _LOOK_BACK), match.start()))
+    return not (mark == "." and abbreviation().search(text, max(0, match.start() - _LOOK_BACK), match.start()))
 
 
 @derived
-def _abbreviation() -> re.Pattern[str]:
+def abbreviation() -> re.Pattern[str]:
     """What may stand before a full stop that ends no sentence: an abbreviation, or one letter."""
     known = alternatives(lambda language: language.words.abbreviations)
     return re.compile(rf"(?:^|[\s(\"'“])(?:[A-Za-z]|(?:[A-Za-z]\.)+[A-Za-z]|{known})$", re.IGNORECASE)

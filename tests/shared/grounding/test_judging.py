@@ -52,7 +52,7 @@ def test_given_numbers_of_sources_when_judged_then_they_are_no_part_of_the_claim
 @pytest.mark.parametrize(
     ("claim", "passage"),
     [
-        ("Voss built the western pump.", "Nobody believes that Voss built the western pump."),
+        ("Voss built the western pump.", "Nobody believes that Dr. Voss built the western pump."),
         ("西闸的水泵由韩建国修建。", "没有证据表明西闸的水泵由韩建国修建。"),
     ],
 )
