@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from orchestrator.planning.lists.field_values import FieldGroup, KnownFields, Meant
 from orchestrator.planning.lists.markers import OR_BEFORE, NamedValues, denied_behind, listed_values, negation_start
+from orchestrator.planning.lists.owners import unowned
 from orchestrator.planning.lists.words import GAP, Names, Nouns, Sentence, compiled, listed, unique
 from shared.language import reader_sentence
 from shared.language.text import HAN, is_han, value_key
@@ -35,6 +36,8 @@ _BEFORE_NAME = r"(?:[\s\-]|<value_end!>)*$"
 #: What may stand between a bare value and the documents.
 _BETWEEN = r"[\s、,\x1f]+|<behind_place>|<value_joint!>|<head_asked>|<both>|<either>|<field_said>"
 _EQUALS = re.compile(r"(?P<name>[\w\-]{1,40})(?P<is>!?==?)(?=\w)")
+#: What stands between two values of which one is enough.
+_JOINS = r"<both>|<either>|<but_also>|<all_of!>|<value_joint!>|[,、;]"
 _ASKED = r"<asked_for>"
 _WORD_BEGINS = re.compile(rf"(?<![a-z0-9_])(?=[a-z0-9])|(?=[{HAN}\ue000])")
 
@@ -301,6 +304,10 @@ class FieldTaker:
         number = any(char.isdecimal() for each in spelt for char in each)
         return number and compiled(_BOUND_BEFORE).search(self.sentence.text[:start]) is not None
 
+    def guess(self, said: str, names: Sequence[str]) -> None:
+        """Keep the words of `said` that are of no phrase, name or value: that they tie a value was guessed."""
+        self._named.guessed += unowned(said, names, self.known, self.nouns)
+
     def told(self, spelt: list[str], meant: Meant) -> None:
         self._named.read_as.append(f"{', '.join(spelt)}: {self._told(meant)}")
 
@@ -353,6 +360,17 @@ class FieldTaker:
                 wanted = wanted.model_copy(update={"values": unique([*last.values, *wanted.values])})
                 self._named.fields.pop()
                 begun = joint.start("joint")
+        self._guess_joint(wanted, begun, end)
         self._named.fields.append(wanted)
         self.sentence.take(begun, end)
         self._named.taken[self.sentence.takes] = wanted
+
+    def _guess_joint(self, wanted: FieldFilter, begun: int, end: int) -> None:
+        """Two values of a field of which a document has one, with no word that joins them: "from A to B"."""
+        others = [one for one in self._named.fields if one.names == wanted.names and one.values and not one.negated]
+        if wanted.negated or not wanted.values or not others or not self.known.is_single(wanted.names):
+            return
+        text = self.text[self.text.rfind(GAP, 0, begun) + 1 : end]
+        behind = self.text[end : self.text.find(GAP, end) + 1]  # of values that are read from the right
+        if not any(compiled(_JOINS).search(part) for part in (text, behind)):
+            self._named.guessed.append(" ".join(self.text[begun:end].replace(GAP, " ").split()))

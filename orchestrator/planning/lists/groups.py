@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 from orchestrator.planning.lists.amounts import amounts_of
 from orchestrator.planning.lists.field_values import FieldGroup, KnownFields, field_concepts, of_one_word
 from orchestrator.planning.lists.markers import NamedValues
+from orchestrator.planning.lists.owners import unowned
 from orchestrator.planning.lists.words import Nouns, Sentence, compiled, is_plural, unique, word_start
 from shared.language import reader_sentence
 from shared.language.text import HAN, is_han, value_key
@@ -51,7 +52,10 @@ _LONGEST_VERB, _USUAL_VERB = 4, 2
 
 
 class _AskedGroup(NamedTuple):
-    """Where the words begin and end; `asked`: the values themselves are asked for, documents without any are none."""
+    """Where the words begin and end; `asked`: the values themselves are asked for, documents without any are none.
+
+    `between`: words that stand before `rest`, what is said of them apart, and may be of no phrase.
+    """
 
     start: int
     end: int
@@ -59,6 +63,7 @@ class _AskedGroup(NamedTuple):
     asked: bool = False
     order: ListOrder = ""
     rest: tuple[int, int] | None = None
+    between: str = ""
 
 
 def take_groups(
@@ -81,6 +86,7 @@ def take_groups(
         return
     named.order = found.order
     if found.rest:
+        named.guessed += unowned(found.between, found.per.names, known, nouns)
         sentence.take(*found.rest)
         reader = _GroupReader(sentence.text, known, nouns)
     text, end = sentence.text, reader.done_end(found.end) if found.asked and not found.rest else found.end
@@ -98,6 +104,7 @@ def take_groups(
         named.columns = (*named.columns, found.per.label)
         named.fields += [FieldFilter(names=found.per.names)] if found.asked else []
         named.read_as.append(f"{said}: {found.per.label}")
+        named.guessed += unowned(said, found.per.names, known, nouns)
 
 
 def _take_open_who(sentence: Sentence, reader: _GroupReader, known: KnownFields, named: NamedValues) -> None:
@@ -166,7 +173,8 @@ class _GroupReader:
             order: ListOrder = "most" if behind["most"] else "least"
             silent = han or self._says_nothing(behind["between"])
             rest = behind.span() if silent else (behind.end("between"), behind.end())  # "settled the most"
-            yield _AskedGroup(lead.start(), end, per, True, order, rest)
+            between = "" if han else behind["between"]
+            yield _AskedGroup(lead.start(), end, per, True, order, rest, between)
         yield from self._most_common()
         if who := compiled("<top_who>").search(text):
             behind = compiled(_MOST_OF_HAN).search(text, who.end())

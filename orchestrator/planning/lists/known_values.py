@@ -71,6 +71,7 @@ class KnownValues:
         as_spelt = all(any(value_key(value) in value_key(each) for each in spelt) for value in meant.values)
         if tie.words or form or not (as_spelt and self._known.is_state(meant.names)):
             self._taker.told([said] if tie.words or form else spelt, meant)
+        self._taker.guess(f"{text[tie.start : start]}{GAP}{text[end : tie.end]}", meant.names)
         if len({self._known.groups[name].first for name in meant.names}) > 1:
             self._taker.left_open(said, meant)
         self._taker.append(meant, tie.start, tie.end, negated=tie.negated or is_negated(self._taker.sentence, start))

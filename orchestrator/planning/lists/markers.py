@@ -74,6 +74,7 @@ class NamedValues:
     columns: tuple[str, ...] = ()
     left: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    guessed: list[str] = field(default_factory=list)
 
     @property
     def denies(self) -> bool:

@@ -13,6 +13,7 @@ from orchestrator.planning.lists.possible import asks_for_one, asks_for_several,
 from orchestrator.planning.lists.reading import Reading
 from orchestrator.planning.lists.runs import told
 from orchestrator.planning.lists.understood import understood
+from orchestrator.planning.lists.words import unique
 from orchestrator.planning.tree import Grown, original_leaf
 from orchestrator.remote import call_pool
 from shared.contract import TaskName
@@ -67,7 +68,7 @@ def plan_list(run: TaskRun, app: Celery, settings: Settings, *, possible: bool =
     Tables(run.jobs.client, settings).put_scan(job.id, scan)
     limits = settings.enumeration
     parts = shards(scan.documents, limits.shard_documents, limits.max_shards)
-    return Grown(nodes=list_nodes(job.request.question, scan.understood, parts), warnings=reading.warnings)
+    return Grown(nodes=list_nodes(job.request.question, scan.understood, parts), warnings=found.warnings)
 
 
 def defines(request: JobRequest, app: Celery, settings: Settings, symbol: str, timeout_s: float) -> bool:
@@ -86,7 +87,13 @@ def listed_or_told(
     scan = reading.scan
     if possible and not (scan and names_list(question, known, scan, whole=whole, noun=reading.noun)):
         return Reading(warnings=_no_list(question, known, reading), unread=reading.unread)
-    return reading if scan else reading.model_copy(update={"warnings": (*reading.warnings, _INSTEAD)})
+    if scan is None:
+        return reading.model_copy(update={"warnings": (*reading.warnings, _INSTEAD)})
+    if not reading.guessed:
+        return reading
+    warnings = (*reading.warnings, told("list_guessed", reading.guessed, question))
+    scan = scan.model_copy(update={"unread": unique([*scan.unread, *reading.guessed])})
+    return reading.model_copy(update={"scan": scan, "warnings": warnings})
 
 
 def _no_list(question: str, known: Values, reading: Reading) -> tuple[str, ...]:

@@ -87,6 +87,7 @@ class Reading(Model):
     warnings: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
     noun: str = ""
+    guessed: tuple[str, ...] = ()
 
 
 def read_question(  # noqa: PLR0913 - a question, what it is read with, and what is known of the documents
@@ -143,7 +144,10 @@ def read_question(  # noqa: PLR0913 - a question, what it is read with, and what
     scan = scan.model_copy(update={"limit": 0 if unread else scan.limit, "also_called": _names_of_columns(scan, known)})
     scan = scan.model_copy(update={"understood": understood(scan) or "all documents"})
     warnings = doubts(scan, named, content, values, question)
-    return Reading(scan=scan, warnings=(*_of_noun(noun, question), *warnings), unread=unread, noun=noun)
+    guessed = () if code else unique([word for word in named.guessed if not any(word in each for each in unread)])
+    return Reading(
+        scan=scan, warnings=(*_of_noun(noun, question), *warnings), unread=unread, noun=noun, guessed=guessed
+    )
 
 
 def _take_conditions(  # noqa: PLR0913 - what is read, what is known of the documents, and where it goes
