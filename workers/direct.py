@@ -83,14 +83,18 @@ class DirectSearch:
     def ask(self, request: models.JobRequest, of_type: str | None, limit: int) -> dict[str, Any]:
         """One question through its leaves, the tree merge and the root rerank, as in a job."""
         begun = time.perf_counter()
-        found = leaf_search(self._resources, self._tools)
-        search = QuestionSearch(found, self._tools, request, _CHUNKS_PER_DOCUMENT * limit)
+        search = QuestionSearch(
+            leaf_search(self._resources, self._tools), self._tools, request, _CHUNKS_PER_DOCUMENT * limit
+        )
         search.plan(_nodes(request.question, of_type, request.subqueries))
         pool = search.pool(self.settings.gaps.max_leaves if self.settings.gaps.enabled else 0)
-        names = list(dict.fromkeys(hit.path.partition("#")[2] or hit.path for hit in pool.hits))[:limit]
+        found = [(hit.path.partition("#")[2] or hit.path, hit.parts.get("rerank")) for hit in pool.hits]
+        names = list(dict.fromkeys(name for name, _ in found))[:limit]
+        relevance = {name: score for name, score in sorted(found, key=lambda one: one[1] or 0.0) if score is not None}
         ms = round((time.perf_counter() - begun) * 1000, 3)
         warnings = list(dict.fromkeys(search.warnings))
-        return {"documents": names, "ms": ms, "cost": search.cost.model_dump(), "warnings": warnings}
+        told = {"documents": names, "relevance": relevance, "warnings": warnings}
+        return {**told, "ms": ms, "cost": search.cost.model_dump()}
 
     def close(self) -> None:
         """Close the store and the LLM's connections."""

@@ -11,11 +11,22 @@ import numpy as np
 
 from orchestrator.evaluation.dataset import Dataset
 from orchestrator.evaluation.labels import QuestionTypes
-from orchestrator.evaluation.report import ArmFigures, Calls, Case, Evaluation, Method, OfType, Pair, Percentiles
+from orchestrator.evaluation.report import (
+    ArmFigures,
+    Calls,
+    Case,
+    Evaluation,
+    Method,
+    OfType,
+    Pair,
+    Percentiles,
+    RelevanceMark,
+)
 from orchestrator.evaluation.runner import ArmOutcome
 from orchestrator.evaluation.statistics import (
     MEASURES,
     NDCG,
+    SEED,
     Floats,
     holm,
     interval,
@@ -27,6 +38,8 @@ from shared.models import Cost
 
 _CASES = 12
 _MOST_WARNINGS = 20
+#: A mark of "nothing relevant" may refuse so many of the questions; what it does is told by so many halvings of them.
+_MOST_REFUSED, _HALVES, _FEWEST = 0.05, 40, 20
 #: Below so many questions, a bootstrap interval is too narrow more often than it says.
 FEW = 30
 #: Strategy -> what it found, in the order of the data set's questions.
@@ -53,7 +66,10 @@ def compare(  # noqa: PLR0913 - what a reader of the figures must know
     return Evaluation(
         dataset=dataset.name,
         questions=total,
-        arms=tuple(_arm(name, tables[name], whole.means[name], found) for name, found in outcomes.items()),
+        arms=tuple(
+            _arm(name, tables[name], whole.means[name], found).model_copy(update={"relevance": _mark(dataset, found)})
+            for name, found in outcomes.items()
+        ),
         pairs=_pairs([whole])[0],
         types=of_types([types.types[question.id] for question in dataset.questions], tables) if types else (),
         method=Method(mode=mode, plan=plan, relevant_from=dataset.relevant_from, types=types and types.source),
@@ -82,6 +98,36 @@ def _arm(name: str, table: Floats, means: Floats, found: Sequence[ArmOutcome]) -
         calls=calls_of(cost),
         failed=len(found) - len(answered),
     )
+
+
+def _mark(dataset: Dataset, found: Sequence[ArmOutcome]) -> RelevanceMark | None:
+    """The mark of "nothing relevant" by a strategy's scores; None of few questions or without a reranker."""
+    scored = [one for one in found if one.error is None]
+    if len(scored) < _FEWEST or not any(one.relevance for one in scored):
+        return None
+    own = np.array([max(one.relevance.values(), default=0.0) for one in scored])
+    without = np.array([max(_irrelevant(dataset, one), default=0.0) for one in scored])
+    mark, draw = _highest(own), np.random.default_rng(SEED)
+    shares = []
+    for order in (draw.permutation(len(own)) for _ in range(_HALVES)):
+        chosen = _highest(own[order[::2]])
+        shares.append([float(np.mean(scores[order[1::2]] < chosen)) for scores in (own, without)])
+    if not mark:
+        return None
+    refused, caught = _rounded(np.array(shares).mean(axis=0))
+    return RelevanceMark(mark=mark, questions=len(own), refused=refused, caught=caught)
+
+
+def _irrelevant(dataset: Dataset, one: ArmOutcome) -> Iterator[float]:
+    """The scores of the documents that are not relevant to a question."""
+    grades = dataset.qrels[one.question_id]
+    return (score for name, score in one.relevance.items() if grades.get(name, 0) < dataset.relevant_from)
+
+
+def _highest(own: Floats) -> float:
+    """The highest mark with three digits below which at most a twentieth of scores are to be expected."""
+    lowest = np.sort(own)[max(0, int(_MOST_REFUSED * len(own)) - 1)] if len(own) else 0.0
+    return float(np.floor(1000 * lowest) / 1000)
 
 
 def calls_of(cost: Cost) -> Calls:

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from orchestrator.evaluation.dataset import LabelledCorpus
 from orchestrator.evaluation.eval_folder import IndexFolder, corpus_copy, eval_dir, index_folder
@@ -72,6 +72,7 @@ class _Reply(Model):
     ms: float = 0.0
     cost: Cost = Cost()
     warnings: tuple[str, ...] = ()
+    relevance: dict[str, float] = Field(default_factory=dict)
     error: str | None = None
 
 

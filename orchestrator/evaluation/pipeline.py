@@ -126,7 +126,9 @@ class Pipeline:
         whole = question.question_id in self._requests
         found = outcome_of(question.question_id, question.strategy, answer)
         documents = found.documents if whole else document_ids(found.documents)
-        return found.model_copy(update={"documents": documents[: question.limit]})
+        scored = [(hit.path, hit.parts["rerank"]) for hit in answer.results if "rerank" in hit.parts]
+        relevance = {_document_id(path): score for path, score in sorted(scored, key=lambda one: one[1])}
+        return found.model_copy(update={"documents": documents[: question.limit], "relevance": relevance})
 
 
 def without_run_options(request: JobRequest) -> JobRequest:
@@ -153,7 +155,11 @@ def outcome_of(question_id: str, strategy: str, answer: Answer) -> ArmOutcome:
 
 def document_ids(paths: Iterable[str]) -> tuple[str, ...]:
     """The corpus ids of documents that are JSON lines, shown as "corpus.jsonl#ID"."""
-    return distinct(path.partition("#")[2] or path for path in paths)
+    return distinct(map(_document_id, paths))
+
+
+def _document_id(path: str) -> str:
+    return path.partition("#")[2] or path
 
 
 def _failed(question: ArmQuestion, error: str) -> ArmOutcome:

@@ -26,6 +26,19 @@ class Calls(Model):
     rerank_documents: int = 0
 
 
+class RelevanceMark(Model):
+    """What `rerank.min_relevance` may be for this corpus: the highest mark that refuses at most 5 % of the questions.
+
+    Shares of 1, of questions by which the mark was not chosen (halves, drawn again and again): `refused` as they are,
+    which is an error; `caught` with their relevant documents taken out.
+    """
+
+    mark: float
+    questions: int
+    refused: float
+    caught: float
+
+
 class ArmFigures(Model):
     """One strategy. `metrics` and `intervals` (of the mean) are fractions of 1, by measure.
 
@@ -39,6 +52,7 @@ class ArmFigures(Model):
     job_ms: Percentiles | None = None
     calls: Calls
     failed: int = 0
+    relevance: RelevanceMark | None = None
 
 
 class Pair(Model):

@@ -36,7 +36,8 @@ class ArmQuestion(Model):
 class ArmOutcome(Model):
     """What a question gave: document ids, best first, each once; or `error`, a sentence.
 
-    `ms` is the time of search and merge; `job_ms` the whole job's, waiting included, where there is a job.
+    `ms` is the time of search and merge; `job_ms` the whole job's, waiting included, where there is a job. `relevance`:
+    the best calibrated score, 0..1, that the reranker gave to a passage of each document.
     """
 
     question_id: str
@@ -46,6 +47,7 @@ class ArmOutcome(Model):
     job_ms: float | None = None
     cost: Cost = Cost()
     warnings: tuple[str, ...] = ()
+    relevance: dict[str, float] = Field(default_factory=dict)
     error: str | None = None
 
 

@@ -178,7 +178,7 @@ class RerankSettings(ModelSettings):
         default=0.0,
         ge=0,
         le=1,
-        description="calibrated score under which nothing counts as found; 0: off; 0.1 suits lexical",
+        description="score under which nothing counts as found; 0: off; `ramify eval` tells yours, 0.1 suits lexical",
     )
 
 

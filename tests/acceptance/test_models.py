@@ -213,6 +213,7 @@ def test_when_nothing_is_relevant_the_answer_says_so_and_cites_nothing(
         assert answer.verdict == "nothing relevant"
         assert answer.summary.citations == ()
         assert "Nothing" in answer.summary.text
+        assert "an answer needs 0.1" in answer.summary.text
         known = client.submit("How do Redis Streams and RabbitMQ compare?")
         client.wait(known, 60)
         assert client.result(known).verdict is None

@@ -57,9 +57,8 @@ def answered(rows, asked):
     if "hybrid" in {asked.get("strategy"), asked.get("of_type")}:
         found.reverse()
     cost = {"embed_calls": 1, "rerank_calls": 2, "rerank_documents": 50}
-    say(
-        {"documents": [*found, *found][: asked["limit"]], "ms": 2.5, "cost": cost, "warnings": ["Keyword search only."]}
-    )
+    told = {"documents": [*found, *found][: asked["limit"]], "relevance": {d: scores[d] / 10 for d in found}}
+    say({**told, "ms": 2.5, "cost": cost, "warnings": ["Keyword search only."]})
 
 
 def main():

@@ -133,7 +133,9 @@ def _made(found: Findings, name: str, settings: Settings) -> tuple[str, Aggregat
     """
     question, hits = found.question, found.pool.hits
     if verdict(found.leaves) and of_symbol(question, hits) is None:
-        return name, Aggregated(summary=nothing_found(question))
+        scores = (hit.parts.get("rerank", 0.0) for leaf in found.leaves for hit in leaf.hits)
+        summary = nothing_found(question, settings.rerank.min_relevance, max(scores, default=0.0))
+        return name, Aggregated(summary=summary)
     if found.table is None and (lost := unnamed_subject(question, hits)):
         return name, Aggregated(summary=_no_document_names(question, lost))
     given = settings.aggregators.model_dump().get(name, {})

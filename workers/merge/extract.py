@@ -53,10 +53,15 @@ class Extract:
         return [*self.direct, *(passage for group in groups for passage in group), *self.rest]
 
 
-def nothing_found(question: str) -> Summary:
-    """The summary where nothing answers, in the question's language; it cites nothing."""
+def nothing_found(question: str, mark: float = 0.0, best: float = 0.0) -> Summary:
+    """The summary where nothing answers, in the question's language; it cites nothing.
+
+    `mark`: the `rerank.min_relevance` that no passage reaches, with the `best` score; 0: another reason.
+    """
     missing = (MissingFact(asked=plain_line(question), reason=MissingReason.NOTHING_FOUND),)
-    return Summary(text=reader_sentence("nothing_found", question), kind="extractive", missing=missing)
+    held = reader_sentence("nothing_reaches", question, f"{best:.2g}", f"{mark:g}") if mark else ""
+    text = reader_sentence("nothing_found", question)
+    return Summary(text=f"{text}\n{held}" if held else text, kind="extractive", missing=missing)
 
 
 def extract(question: str, pool: MergedPool, nodes: Mapping[str, Node], limit: int = MAX_SENTENCES) -> Summary:

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from orchestrator.cli.text import columns, counted, plain
-from orchestrator.evaluation.report import ArmFigures, Calls, Evaluation, Method, OfType, Pair
+from orchestrator.evaluation.report import ArmFigures, Calls, Evaluation, Method, OfType, Pair, RelevanceMark
 from orchestrator.evaluation.statistics import ALL, MEASURES, NDCG
 
 if TYPE_CHECKING:  # it brings the client with it, which a run without the stack does without
@@ -28,6 +28,7 @@ def draw_evaluation(found: Evaluation, measures: Sequence[str] = SHOWN) -> Itera
     """Figures in percent with their intervals, times in milliseconds; `measures`: those shown of each type."""
     yield plain(title(found), "bold")
     yield _strategies(found.arms)
+    yield from (_mark(arm.strategy, arm.relevance) for arm in found.arms if arm.relevance)
     tables = [_differences(found.pairs)] if found.pairs else []
     for table in (*tables, *_types(found, measures)):
         yield Text()
@@ -50,6 +51,15 @@ def _strategies(arms: Sequence[ArmFigures]) -> Table:
     if len(jobs) == len(arms):
         table.add_row("whole job p50", *(f"{job.p50:.1f} ms" for job in jobs))
     return table
+
+
+def _mark(strategy: str, found: RelevanceMark) -> Text:
+    """What to write into ramify.toml, and what it does to questions by which it was not chosen."""
+    return plain(
+        f"rerank.min_relevance = {found.mark:g} ({strategy}) says “nothing relevant” to {percent(found.refused)} % of "
+        f"such questions, and to {percent(found.caught)} % of them with their relevant documents taken out",
+        "dim",
+    )
 
 
 def _add_costs(table: Table, arms: Sequence[ArmFigures] | Sequence[Rerun]) -> None:

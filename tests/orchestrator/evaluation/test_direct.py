@@ -41,6 +41,7 @@ def found(corpus, settings, questions, **options):
 def test_given_questions_when_asked_then_documents_come_once_each_with_cost_and_warnings(corpus, settings):
     one, other = found(corpus, settings, asked("redis streams order", "queues", limit=3))
     assert one.documents == ("d1", "d3")
+    assert one.relevance == {"d1": 0.3, "d3": 0.1}
     assert (one.ms, one.cost.rerank_documents, one.warnings) == (2.5, 50, ("Keyword search only.",))
     assert (other.question_id, other.documents, other.error) == ("q2", ("d2",), None)
 

@@ -1,12 +1,18 @@
 """The measures against sums worked out by hand, and the statistics against what is known of them."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from orchestrator.cli.render.evaluation import draw_evaluation
+from orchestrator.cli.streams import console
+from orchestrator.evaluation.compare import compare
+from orchestrator.evaluation.dataset import Dataset, LabelledCorpus, LabelledQuestion
+from orchestrator.evaluation.runner import ArmOutcome
 from orchestrator.evaluation.statistics import MEASURES, holm, interval, measure, permutation_p, resampled_means
 
 
@@ -94,3 +100,34 @@ def test_given_p_values_when_adjusted_then_they_follow_holm():
     assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
     assert holm([0.5, 0.9]) == pytest.approx([1.0, 1.0])
     assert holm([0.2]) == [0.2]
+
+
+def scored(relevance):
+    """An evaluation of 100 questions, each with the relevant document g, and x. `relevance`: number to scores."""
+    names = [f"q{n}" for n in range(100)]
+    corpus = LabelledCorpus(path=Path("c"), digest="d", ids=frozenset({"g", "x"}))
+    asked = tuple(LabelledQuestion(id=name, text=name, labels={}) for name in names)
+    data = Dataset("set", corpus, asked, qrels={name: {"g": 1} for name in names}, relevant_from=1)
+    found = [
+        ArmOutcome(question_id=name, strategy="s", documents=("g", "x"), relevance=relevance(n))
+        for n, name in enumerate(names)
+    ]
+    return compare(data, {"s": found}, mode="direct")
+
+
+def test_given_scores_when_compared_then_the_mark_refuses_a_twentieth_and_what_lost_its_documents():
+    found = scored(lambda n: {"g": 0.3 + n / 200, "x": n / 200})
+    told = found.arms[0].relevance
+    assert told is not None
+    assert (told.mark, told.questions) == (0.32, 100)
+    assert 0.02 < told.refused < 0.06
+    assert 0.6 < told.caught < 0.7
+    screen = console()
+    with screen.capture() as shown:
+        screen.print(draw_evaluation(found))
+    assert "rerank.min_relevance = 0.32" in " ".join(shown.get().split())
+
+
+def test_given_no_reranker_or_answers_without_a_score_when_compared_then_there_is_no_mark():
+    assert scored(lambda _: {}).arms[0].relevance is None
+    assert scored(lambda n: {"x": 0.5} if n > 20 else {}).arms[0].relevance is None
