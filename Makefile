@@ -27,8 +27,8 @@ test: export PYTHONDONTWRITEBYTECODE :=
 test: $(VENV)/.ready-dev ## run the tests, three files at a time (JOBS=0: one by one); ARGS="tests/orchestrator -k plan" narrows them
 	@$(RUN) -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
-test-cluster: $(VENV)/.ready-dev ## run the tests with RabbitMQ, Sentinels, hosts of their own, where these can be had; ARGS="-k rabbitmq" narrows them
-	@$(RUN) -m pytest -m cluster tests/cluster $(ARGS)
+test-cluster: $(VENV)/.ready-dev ## run the tests with RabbitMQ, Sentinels, hosts of their own, the package index, where these can be had; ARGS="-k rabbitmq" narrows them
+	@$(RUN) -m pytest -m cluster tests/cluster tests/acceptance/test_wheel.py $(ARGS)
 
 fuzz: $(VENV)/.ready-dev ## read bad inputs for hours; RAMIFY_FUZZ_INPUTS=5000 of each, ARGS="--target route" narrows it
 	@$(RUN) -m tests.fuzz.regexes --length 16000

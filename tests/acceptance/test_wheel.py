@@ -1,4 +1,4 @@
-"""What `pip install` gives without the lock: the wheel in an environment of its own, asked from another folder."""
+"""What `pip install` gives: the wheel in an environment of its own, asked from another folder."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
 from zipfile import ZipFile
@@ -16,7 +17,7 @@ import pytest
 from tests.support.redis_server import redis_binary
 from tests.support.waiting import until
 
-pytestmark = [pytest.mark.packaging, pytest.mark.timeout(420)]
+pytestmark = pytest.mark.timeout(420)
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("ramify", "shared", "orchestrator", "workers")
@@ -37,13 +38,18 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built
 
 
-@pytest.fixture(scope="module")
-def programs(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the programs of a fresh environment, where pip chose the versions of all dependencies."""
+@pytest.fixture(scope="module", params=["locked", pytest.param("index", marks=pytest.mark.cluster)])
+def programs(request: pytest.FixtureRequest, wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of the programs of a fresh environment, with the dependencies of the tests or those that pip chooses."""
     folder = tmp_path_factory.mktemp("fresh")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True, timeout=COMMAND_S)
     python = folder / "bin" / "python"
     pip = [sys.executable, "-m", "pip", "--python", str(python), "--no-input", "--quiet"]
+    if request.param == "locked":
+        subprocess.run([*pip, "install", "--no-deps", "--no-index", str(wheel)], check=True, timeout=COMMAND_S)
+        (site,) = folder.glob("lib/python*/site-packages")
+        (site / "locked.pth").write_text(sysconfig.get_path("purelib"), encoding="utf-8")
+        return python.parent
     command = [*pip, "install", "--no-compile", str(wheel)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=INSTALL_S, check=False)
     if done.returncode:
@@ -69,7 +75,8 @@ def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def environment(programs: Path) -> dict[str, str]:
     """As after `activate`. The sources do not show through, but the tests' Redis server does."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "RAMIFY_"))}
-    return kept | {"PATH": os.pathsep.join([str(programs), str(redis_binary().parent), kept.get("PATH", os.defpath)])}
+    path = os.pathsep.join([str(programs), str(redis_binary().parent), kept.get("PATH", os.defpath)])
+    return kept | {"PATH": path, "RAMIFY_FLOWER__ENABLED": "false", "RAMIFY_SERVER__ENABLED": "false"}
 
 
 @pytest.fixture(scope="module")
