@@ -123,10 +123,16 @@ def _callers(frame: Any) -> Iterator[str]:
 
 
 @cache
+def _named(where: str) -> tuple[str, list[ast.Assign | ast.FunctionDef]]:
+    """The text of a file, and what it assigns and defines."""
+    source = (_ROOT / where).read_text()
+    return source, [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Assign | ast.FunctionDef)]
+
+
+@cache
 def _methods(where: str, line: int) -> frozenset[str]:
     """The methods that are called on what is compiled there; all of them where that cannot be read off its file."""
-    source = (_ROOT / where).read_text()
-    names = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Assign | ast.FunctionDef)]
+    source, names = _named(where)
     around = [node for node in names if node.lineno <= line <= (node.end_lineno or 0)]
     node = max(around, key=lambda one: one.lineno, default=None)
     target = node.targets[0] if isinstance(node, ast.Assign) else node
@@ -281,10 +287,10 @@ def _searches(one: Recorded) -> Iterator[Callable[[str], object]]:
 
 def grows(search: Callable[[str], object], text_of: Callable[[int], str], length: int, least: float) -> float:
     """How much longer it takes for four times the text, where it takes `least` seconds at all and is past linear."""
-    began = time.perf_counter()
+    began = time.process_time()
     if _ended(search, text_of(length)):
         return math.inf
-    return past_linear(search, text_of, length, least) if time.perf_counter() - began >= least else 0.0
+    return past_linear(search, text_of, length, least) if time.process_time() - began >= least else 0.0
 
 
 def attacked(length: int, seed: str, every: int = 1) -> tuple[int, list[str]]:

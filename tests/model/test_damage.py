@@ -28,7 +28,7 @@ MOMENTS: dict[str, int | str] = {
     "reranked": "summarising", "done": "done",
 }  # fmt: skip
 #: Damaged jobs of a moment; the long form of the fault tests takes all.
-SOME = 40
+SOME = 20
 ALL = "RAMIFY_TEST_ROUNDS" in os.environ
 
 

@@ -24,7 +24,7 @@ from tests.model.shapes import Shape
 ROUNDS = int(os.environ.get("RAMIFY_TEST_ROUNDS", "0"))
 SEED = 20_261_120
 #: Simulated hours of each.
-HOURS = 24 if ROUNDS else 6
+HOURS = 24 if ROUNDS else 4
 #: Seconds past the deadline and the giving up in which a look must come by; a reaper may die now and then.
 SLACK_S = 30.0
 

@@ -17,7 +17,7 @@ ROUNDS = int(os.environ.get("RAMIFY_TEST_ROUNDS", "0"))
 
 def profile() -> settings:
     return settings(
-        max_examples=ROUNDS or 100,
+        max_examples=ROUNDS or 50,
         stateful_step_count=100 if ROUNDS else 60,
         derandomize=not ROUNDS,
         deadline=None,

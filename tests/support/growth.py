@@ -27,18 +27,16 @@ def cpu_seconds(run: Callable[[T], object], given: T) -> float:
 def past_linear(run: Callable[[T], object], input_of: Callable[[int], T], size: int, least_s: float) -> float:
     """How many times as long an input of `size` takes as a quarter of it; 0 where that is linear or under `least_s`.
 
-    What looks worse than linear is measured again: it has to look so twice.
+    What looks worse than linear is measured again, the first run excepted: it has to look so twice.
     """
-    began = time.perf_counter()
+    began = time.process_time()
     run(input_of(size))
-    if time.perf_counter() - began < least_s:
-        return 0.0
-    ratio = 0.0
-    for _ in range(2):
-        whole = cpu_seconds(run, input_of(size))
+    whole, ratio = time.process_time() - began, 0.0
+    for _ in range(3):
         if whole < least_s:
             return 0.0
         ratio = whole / max(cpu_seconds(run, input_of(size // 4)), 1e-9)
         if ratio <= PAST_LINEAR:
             return 0.0
+        whole = cpu_seconds(run, input_of(size))
     return ratio
