@@ -40,8 +40,12 @@ _CODE = re.compile(r"(`{1,2})(?!`)([^`\n]{1,400})(?<!`)\1(?!`)_{0,2}")
 #: Characters of code that would read as markup or as a citation without its marks.
 _MARKUP = re.compile(r"[\[\]*_<>~]")
 _CITATION_LIKE = re.compile(r"\[(\^?\d{1,9}(?:[,，、;\-–]\s?\d{1,9})*)\]")
-#: Words and punctuation in which no pattern here finds anything: most lines. A field or a directive has a colon.
-_NO_MARKUP = re.compile(rf"[A-Za-z0-9{HAN} .,;()/?!'\"%+=$@—–…，。、；：！？（）「」“”‘’\-]*")
+#: Words and punctuation in which no pattern here finds anything: most lines. A field or a directive begins with a colon
+#: or two dots, and of marks those are left that no second one makes markup of.
+_NO_MARKUP = re.compile(
+    rf"(?! *(?::|\.\.))(?:[A-Za-z0-9{HAN} .,:;()/?'\"%+=$@#|>{{}}—–…，。、；：！？（）「」“”‘’\-]++"
+    r"|!(?!\[)|\[(?![\[^0-9])|\](?!:| *[\[(])|_(?!_)|~(?!~)|<(?![A-Za-z/!?]))*+"
+)
 _WRAP_CJK = re.compile(rf"(?<=[{CJK}，。、；：！？])[^\S\n]*+\n\s*+(?=[{CJK}])")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from ctypes import CFUNCTYPE, addressof, c_double, c_int, c_ushort, c_void_p, cast, sizeof
+from ctypes import CFUNCTYPE, byref, c_double, c_int, c_ushort, c_void_p, cast, sizeof
 from dataclasses import replace
 from itertools import pairwise
 from math import ceil, floor
@@ -61,15 +61,17 @@ def parse(content: bytes, name: str) -> Parsed:
             raise FormatError("is encrypted: save a copy without a password") from None
         raise FormatError("is no PDF that can be read (broken or truncated): save it anew") from None
     try:
-        pages = [_lines_of(document, number) for number in range(len(document))]
-        silent = [n for n, lines in enumerate(pages, start=1) if not lines and not _is_blank(document, n - 1)]
+        read = [_lines_of(document, number) for number in range(len(document))]
+        silent = [n for n, lines in enumerate(read, start=1) if lines == [] and not _is_blank(document, n - 1)]
         seen = ocr.texts_of(document, silent) if silent and ocr.installed() else {}
         about = document.get_metadata_dict()
     finally:
         document.close()
+    pages = [lines or [] for lines in read]
     for number, text in seen.items():
         pages[number - 1] = [_Line(line, None) for line in text.split("\n") if line]
-    notes = _notes([number for number in silent if number not in seen], len(pages), len(seen))
+    broken = [number for number, lines in enumerate(read, start=1) if lines is None]
+    notes = _notes([number for number in silent if number not in seen], broken, len(pages), len(seen))
     if not any(pages):
         raise FormatError(notes[0] if notes else "has pages without text: leave it out")
     parts = _running_on(_page(lines, number) for number, lines in enumerate(_without_running(pages), start=1))
@@ -83,8 +85,12 @@ def parse(content: bytes, name: str) -> Parsed:
     )
 
 
-def _lines_of(document: pdfium.PdfDocument, number: int) -> list[_Line]:
-    page = document[number]
+def _lines_of(document: pdfium.PdfDocument, number: int) -> list[_Line] | None:
+    """None for a page that is broken."""
+    try:
+        page = document[number]
+    except pdfium.PdfiumError:
+        return None
     try:
         text = page.get_textpage()
         try:
@@ -92,7 +98,7 @@ def _lines_of(document: pdfium.PdfDocument, number: int) -> list[_Line]:
         finally:
             text.close()
     except pdfium.PdfiumError:
-        return []
+        return None
     finally:
         page.close()
 
@@ -110,10 +116,7 @@ def _within_page(page: pdfium.PdfTextPage) -> str:
 
 def _is_blank(document: pdfium.PdfDocument, number: int) -> bool:
     """True for a page that holds nothing, not even a picture, such as those between the chapters of a book."""
-    try:
-        page = document[number]
-    except pdfium.PdfiumError:
-        return False
+    page = document[number]
     try:
         return int(raw.FPDFPage_CountObjects(page.raw)) == 0
     finally:
@@ -124,44 +127,48 @@ def _boxed(page: pdfium.PdfTextPage, within: str) -> list[_Line]:
     """The lines of a page's text with their boxes on it; none where there is no text."""
     if not within.strip():
         return []
-    text, reached, found, boxes = str(page.get_text_range()), 0, list[_Line](), _Boxes(page)
+    text, reached, found, around = str(page.get_text_range()), 0, list[_Line](), _Boxes(page).around
     lines = within.replace("\r\n", "\n").strip("\n")
-    for line, same in zip(lines.split("\n"), lines.replace(_JOINED, "\ufffe").split("\n"), strict=True):
+    shown = lines.replace(_JOINED, "\ufffe") if _JOINED in lines else lines
+    for line, same in zip(lines.split("\n"), shown.split("\n"), strict=True):
         length = len(line)
         start = -1 if not line or line.isspace() else text.find(same, reached, reached + _WINDOW + length)
         if start >= 0:
             reached = start + length
-        found.append(_Line(line, boxes.around(start, length) if start >= 0 else None))
+        found.append(_Line(line, around(start, length) if start >= 0 else None))
     return found
 
 
-#: pdfium's own functions with numbers for addresses: ctypes takes twice as long for pointers with a type.
-_count_rects = CFUNCTYPE(c_int, c_void_p, c_int, c_int)(cast(raw.FPDFText_CountRects, c_void_p).value or 0)
-_get_rect = CFUNCTYPE(c_int, c_void_p, c_int, *[c_void_p] * 4)(cast(raw.FPDFText_GetRect, c_void_p).value or 0)
+#: pdfium's own functions, unchecked: numbers and addresses that are made once take ctypes a third of the time.
+_count_rects = CFUNCTYPE(c_int)(cast(raw.FPDFText_CountRects, c_void_p).value or 0)
+_get_rect = CFUNCTYPE(c_int)(cast(raw.FPDFText_GetRect, c_void_p).value or 0)
 
 
 class _Boxes:
     """Where the characters of a page's text stand on it."""
 
     def __init__(self, page: pdfium.PdfTextPage) -> None:
-        self._raw, self._page = page.raw, cast(page.raw, c_void_p).value
-        self._edges = (c_double * 4)()  # as in Box; pdfium wants to know where left, top, right and bottom go
-        self._each = [addressof(self._edges) + place * sizeof(c_double) for place in (0, 3, 2, 1)]
+        self._raw, self._page = page.raw, byref(page.raw.contents)
+        edges = (c_double * 4)()  # as in Box; pdfium wants to know where left, top, right and bottom go
+        self._edges = memoryview(edges).cast("B").cast("d")
+        self._into = [byref(edges, place * sizeof(c_double)) for place in (0, 3, 2, 1)]
         last = page.count_chars() - 1
         # Characters are in the text in their order: where the last one has its own number, all have.
         self._all_shown = raw.FPDFText_GetCharIndexFromTextIndex(self._raw, last) == last
 
     def around(self, start: int, length: int) -> Box | None:
         """Around characters of the text, in whole points."""
+        page, edges, into = self._page, self._edges, self._into
         first = start if self._all_shown else raw.FPDFText_GetCharIndexFromTextIndex(self._raw, start)
-        count = _count_rects(self._page, first, length) if first >= 0 else 0
-        parts = range(count) if count <= _MOST_RECTS else (0, count // 2, count - 1)
-        rects = [self._edges[:] for index in parts if _get_rect(self._page, index, *self._each)]
-        if not rects:
+        count = _count_rects(page, first, length) if first >= 0 else 0
+        if not count or not _get_rect(page, 0, *into):
             return None
-        (left, bottom, right, top), *others = rects
-        for more in others:
-            left, bottom, right, top = min(left, more[0]), min(bottom, more[1]), max(right, more[2]), max(top, more[3])
+        left, bottom, right, top = edges.tolist()
+        for index in range(1, count) if count <= _MOST_RECTS else (count // 2, count - 1):
+            if _get_rect(page, index, *into):
+                x, y, until, above = edges.tolist()
+                left, bottom = min(left, x), min(bottom, y)
+                right, top = max(right, until), max(top, above)
         return floor(left), floor(bottom), ceil(right), ceil(top)
 
 
@@ -196,7 +203,10 @@ def _page(lines: list[_Line], number: int) -> FilePart:
 
 
 def _with_gaps(lines: list[_Line]) -> str:
-    """The lines, with an empty one where the page leaves more room than between most: behind a heading, a paragraph."""
+    """The lines, with an empty one where the page leaves more room than between most: behind a heading, a paragraph.
+
+    Blanks at their ends would stand within a sentence, where two columns of a table are told by them.
+    """
     gaps = [
         above.box[1] - below.box[3] if above.box is not None and below.box is not None else None
         for above, below in pairwise(lines)
@@ -204,7 +214,7 @@ def _with_gaps(lines: list[_Line]) -> str:
     known = sorted(gap for gap in gaps if gap is not None and gap >= 0)
     widest = _MOST_GAP * known[(len(known) - 1) // 2] + _SLACK if known else 0
     parted = ["\n\n" if gap is not None and gap > widest else "\n" for gap in gaps]
-    return "".join(line.text + gap for line, gap in zip(lines, [*parted, ""], strict=False))
+    return "".join(line.text.rstrip() + gap for line, gap in zip(lines, [*parted, ""], strict=False))
 
 
 def _edge(line: str) -> str:
@@ -229,12 +239,17 @@ def _running_on(parts: Iterable[FilePart]) -> Iterator[FilePart]:
         yield replace(part, gap="" if _CJK_TORN.match(edge) else " " if _TORN.match(edge) else part.gap)
 
 
-def _notes(silent: list[int], pages: int, read: int) -> tuple[str, ...]:
-    """What is to be said of pages that are pictures: those that nobody read, and those that were read by OCR."""
+def _notes(silent: list[int], broken: list[int], pages: int, read: int) -> tuple[str, ...]:
+    """What is to be said of pages that are pictures, by whether OCR has read them, and of broken ones."""
     found = [f"{read} of {pages} pages were read by OCR"] if read else []
+    if broken:
+        found.insert(0, f"{len(broken)} of {pages} pages are broken ({_named(broken)}): save it anew")
     if silent:
-        named = ", ".join(str(number) for number in silent[:_MOST_NAMED])
-        more = f" and {len(silent) - _MOST_NAMED} more" if len(silent) > _MOST_NAMED else ""
         what = "there was no time for them: split it" if ocr.installed() else ocr.EXTRA
-        found.insert(0, f"needs OCR: {len(silent)} of {pages} pages have no text (page {named}{more}): {what}")
+        found.insert(0, f"needs OCR: {len(silent)} of {pages} pages have no text ({_named(silent)}): {what}")
     return tuple(found)
+
+
+def _named(pages: list[int]) -> str:
+    more = f" and {len(pages) - _MOST_NAMED} more" if len(pages) > _MOST_NAMED else ""
+    return f"page {', '.join(map(str, pages[:_MOST_NAMED]))}{more}"

@@ -71,8 +71,7 @@ class SpannedText(NamedTuple):
     spans: tuple[Span, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Piece:
+class _Piece(NamedTuple):
     """Text with the gap before it: an empty line, a line end, or nothing. `spans`: where it stands in the document."""
 
     text: str

@@ -19,7 +19,7 @@ from workers.index.offsets import Span, as_fields, marks_in
 from workers.index.validity import superseded_of, valid_until_of
 
 #: Grows when the readers or the chunker give other chunks for the same file, so that the next ingest renews them.
-INDEX_VERSION = 12
+INDEX_VERSION = 13
 _ID_NAMESPACE = uuid.UUID("6f1c6a0e-0d53-5c0b-9a5f-2b7f5f0f9a11")
 _SEPARATOR = "\n"
 
@@ -79,6 +79,11 @@ class Document(Model):
         """What in it says that it is out of date."""
         return superseded_of(self.fields, self.text) if self.markup is not Markup.CODE else ""
 
+    @cached_property
+    def valid_until(self) -> str | None:
+        """The day until which it says that it holds."""
+        return valid_until_of(self.fields)
+
     def chunk(self, ordinal: int, text: str, spans: Sequence[Span], **fields: Any) -> Chunk:
         """A chunk of this document; `spans` say where it stands in that, `fields` what else differs, and its kind."""
         return Chunk(
@@ -89,7 +94,7 @@ class Document(Model):
             boxes=marks_in(spans, self.boxes),
             **as_fields(text, spans),
             superseded=self.superseded,
-            valid_until=valid_until_of(self.fields),
+            valid_until=self.valid_until,
             **{name: getattr(self, name) for name in ("doc_id", "path", "title", "date", "tags", "namespace")},
             **fields,
         )

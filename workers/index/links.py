@@ -33,6 +33,8 @@ _EMBEDDED = re.compile(
 )
 #: Folders that a :doc: path with a leading "/" is relative to (docs/source/ where that exists), else the root.
 _SOURCE_FOLDERS = frozenset({"doc", "docs", "documentation"})
+#: One of these stands in every link of Markdown.
+_LINKING = ("](", "[[", "]:")
 _IMAGE = re.compile(r"!\[[^\[\]]*+\]\([^()]*+\)")
 _EXTERNAL = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*+:|[/#]")
 _FENCE = re.compile(r"[ \t>*+-]*+(?:\d{1,9}+[.)][ \t]++)?(`{3,}+|~{3,}+)(.*+)")
@@ -47,7 +49,7 @@ def links_of(text: str, path: str) -> list[str]:
     Paths are resolved against `path` and stay below its first folder, the root's name. Code, images, anchors and
     addresses (http, mailto) are no links.
     """
-    if "[" not in text and not path.endswith(_RST):
+    if not (path.endswith(_RST) or any(map(text.__contains__, _LINKING))):
         return []
     read = prose_of if path.endswith(_RST) else _paragraphs
     return list(dict.fromkeys(chain.from_iterable(_keys(prose, path) for prose in read(text))))

@@ -62,6 +62,9 @@ class _Cutter:
             yield from self.end()
             self._lines.append(line)
             return
+        if not (self._fence or line.strip()):
+            yield from self.end()
+            return
         if self._underlines(line):
             self._heading = self._lines.pop().strip() if self._titled else ""
             self._lines, self._titled = [], True
@@ -87,7 +90,8 @@ class _Cutter:
         """What was read so far, if anything. A last line such as "Owners:" is the heading of what follows."""
         if not self._lines:
             return
-        lines = list(_joined(self._lines))
+        text = "\n".join(self._lines)
+        lines = list(_joined(self._lines)) if ":" in text or "：" in text else self._lines
         heading, self._heading, self._lines = self._heading, "", []
         if name := opened(lines[-1]):
             self._heading = name if is_known(name) else ""
@@ -106,9 +110,6 @@ class _Cutter:
 
 def _joined(lines: Sequence[str]) -> Iterator[str]:
     """The lines; a name with its value below it, as lists of definitions and of fields have it, on one line."""
-    if not any(":" in line or "：" in line for line in lines):
-        yield from lines
-        return
     place = 0
     while place < len(lines):
         line, values = lines[place], list[str]()

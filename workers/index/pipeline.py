@@ -43,6 +43,8 @@ _parts: ContextVar[dict[str, float] | None] = ContextVar("parts", default=None)
 _MOST_FRESH = 100
 #: Seconds between two flushes: they guard against a power cut, and cost more the more is stored.
 FLUSH_S = 10.0
+#: The fields of a point that most points do not have.
+_NOTHING_MORE = {name: field.default for name, field in ChunkPoint.model_fields.items() if not field.is_required()}
 TWICE = "its id stands more than once in this batch: the last one counts"
 
 
@@ -95,14 +97,17 @@ def _told_twice(outcome: DocumentOutcome) -> DocumentOutcome:
 
 def point_of(change: Change, chunk: Chunk, **fields: Any) -> ChunkPoint:
     """A chunk of `change` as it is stored, unchecked: its parts were validated when they were made."""
-    return ChunkPoint.model_construct(
-        chunk=chunk,
-        document_hash=change.cut.content_hash,
-        source=change.document.source,
-        file_id=change.document.file_id,
-        fields=() if chunk.ordinal else change.document.fields,
-        size=None if chunk.ordinal else change.cut.size,
-        **fields,
+    return ChunkPoint.of_valid(
+        {
+            **_NOTHING_MORE,
+            "chunk": chunk,
+            "document_hash": change.cut.content_hash,
+            "source": change.document.source,
+            "file_id": change.document.file_id,
+            "fields": () if chunk.ordinal else change.document.fields,
+            "size": None if chunk.ordinal else change.cut.size,
+            **fields,
+        }
     )
 
 

@@ -296,13 +296,21 @@ def test_given_room_between_lines_when_parsed_then_a_heading_is_no_part_of_the_s
 
 def test_given_a_sentence_over_two_pages_when_parsed_then_it_is_whole_and_its_page_that_of_its_beginning() -> None:
     (document,) = _read(
-        ".pdf", pdf([["It was dry.", "Nine books had"], ["been sold twice.", "No more."], ["The end."]])
+        ".pdf", pdf([["It was dry.", "Nine books "], ["had  ", "been sold twice.", "No more."], ["The end."]])
     )
     assert isinstance(document, Document)
     assert document.text.endswith("Nine books had been sold twice.\nNo more.\n\nThe end.")
     (chunk,) = chunk_document(document, ChunkingSettings())
     quotes = ("Nine books had been sold twice.", "No more.", "The end.")
     assert [chunk.place_of(quote) for quote in quotes] == ["p. 1", "p. 2", "p. 3"]
+
+
+def test_given_a_page_that_is_broken_when_parsed_then_the_others_are_read_and_it_is_named(parser: ParserPool) -> None:
+    content = pdf([["One."], ["Two."], ["Three."]])
+    page = content.index(b"/Type /Page ", content.index(b"Two"))
+    found = _parsed(parser, ".pdf", content[:page] + b"/Type /Gone " + content[page + 12 :])
+    assert found.text == "One.\n\nThree."
+    assert found.notes == ("1 of 3 pages are broken (page 2): save it anew",)
 
 
 def test_given_heads_and_feet_of_every_page_when_parsed_then_they_are_left_out(parser: ParserPool) -> None:
