@@ -22,8 +22,12 @@ from tests.support.redis_server import RedisServer
 #: Free room below which the folders of the tests stay on disk: a store takes 100 MiB in memory, a stack twice that.
 _MEMORY_BYTES = 6 << 30
 _MEMORY = Path("/dev/shm")  # noqa: S108
-#: Files that share a stack: one process runs all of a row, so that it starts once.
+#: Files that share a stack: one process runs all of a row, so that it starts once. Behind those that have their own.
 _SHARING = (
+    ("tests/acceptance/test_priority.py",),
+    ("tests/acceptance/test_tenants.py",),
+    ("tests/acceptance/test_time_shares.py",),
+    ("tests/acceptance/test_wheel.py",),
     ("tests/acceptance/",),
     ("tests/faults/test_redis_kills.py", "tests/faults/test_scenarios.py", "tests/faults/test_worker_kills.py"),
 )
