@@ -38,14 +38,14 @@ class Calls:
 
 
 def test_a_question_behind_a_batch_waits_for_two_calls_of_others_at_most_for_each_of_its_own(tmp_path: Path) -> None:
-    """At 90 requests a minute; the one thread that summarises stands in line with all those that rerank."""
+    """At 180 requests a minute; the one thread that summarises stands in line with all those that rerank."""
     calls = Calls()
     with FakeOpenAI() as server:
         server.handle("chat", calls.answer)
         options: dict[str, Any] = {
             "llm_base_url": server.url, "llm_model": "fake", "enable_summary": True,
             "rerank": {"provider": "chat"}, "hierarchy": {"writer": "extractive"},
-            "providers": {"llm": {"requests_per_minute": 90, "burst": 4}}, "pools": {"merge": 1},
+            "providers": {"llm": {"requests_per_minute": 180, "burst": 4}}, "pools": {"merge": 1},
         }  # fmt: skip
         for client in launched(tmp_path / "stack", **options):
             ingested(client, NOTES / "en" / "queues")

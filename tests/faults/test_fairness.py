@@ -9,7 +9,7 @@ import pytest
 
 from orchestrator.client import Ramify
 from shared.models import Lane
-from tests.acceptance.conftest import ingested, launched
+from tests.acceptance.conftest import NOTES, ingested, launched
 
 FLOOD = 700
 #: Jobs of the flood that may end while the single question goes through its six steps, each of which may have to wait
@@ -23,7 +23,7 @@ TRIES = 6
 @pytest.fixture(scope="module")
 def ramify(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ramify]:
     for client in launched(tmp_path_factory.mktemp("stack"), cache={"enabled": False}):
-        yield ingested(client)
+        yield ingested(client, NOTES / "en" / "queues")
 
 
 @pytest.mark.timeout(180)

@@ -31,7 +31,7 @@ from workers.index.pipeline import Indexer
 
 SEED = int(os.environ.get("RAMIFY_TEST_SEED", "1"))
 ROUNDS = int(os.environ.get("RAMIFY_TEST_ROUNDS", "1"))
-FILES = 120
+FILES = 60
 PATIENCE_S = 60
 _RUN = "import sys; from orchestrator.cli.main import run; sys.argv[0] = 'ramify'; run()"
 
@@ -53,7 +53,7 @@ def write_corpus(root: Path, dice: random.Random) -> None:
             for n in range(dice.randrange(1, 6))
         )
         file.write_text(f"# Page {number}\n\n[[Page {dice.randrange(FILES)}]]\n\n{sections}\n", encoding="utf-8")
-    lines = [json.dumps({"id": n, "text": f"line {dice.randrange(99)}"}) for n in range(80)]
+    lines = [json.dumps({"id": n, "text": f"line {dice.randrange(99)}"}) for n in range(40)]
     (root / "lines.jsonl").write_text("\n".join(lines), encoding="utf-8")
 
 
@@ -155,7 +155,7 @@ def test_given_kills_anywhere_when_ingested_again_then_the_store_is_as_after_a_f
         write_corpus(root, dice)
         until_redis_answers(ramify)
         run = Run(ramify, root)
-        lines = dice.randrange(FILES + 80)
+        lines = dice.randrange(FILES + 40)
         run.until(lines)
         kill(ramify, run, victim)
         code, said = run.end()

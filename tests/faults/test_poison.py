@@ -14,7 +14,7 @@ from shared.contract import Queue, queue_keys
 from shared.jobs import connect
 from shared.jobs.dead_letters import DeadLetterStore
 from shared.models import DocumentStatus
-from tests.acceptance.conftest import ingested, launched
+from tests.acceptance.conftest import NOTES, ingested, launched
 from tests.faults.poisoned import WORD, write_poison
 from tests.support.waiting import until
 
@@ -26,7 +26,7 @@ def ramify(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ramify]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(write_poison(tmp_path_factory.mktemp("poison"))))
         for client in launched(tmp_path_factory.mktemp("stack")):
-            yield ingested(client)
+            yield ingested(client, NOTES / "en" / "queues")
 
 
 def dead(ramify: Ramify) -> DeadLetterStore:

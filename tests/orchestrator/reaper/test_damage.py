@@ -87,10 +87,11 @@ def test_what_nobody_can_read_fails_after_a_while_and_what_a_newer_release_may_k
 
 def test_many_of_them_do_not_close_a_lane(bench: Bench) -> None:
     window = bench.jobs.settings.lanes.under_way
-    for _ in range(window):
+    for number in range(window):
         job = bench.job(State.QUEUED, silent_for=0.0)
         bench.client.hset(JobKeys(job.id).job, "state", b"\xff")
-        bench.look()
+        if number % 10 == 9 or number == window - 1:
+            bench.look()
     assert int(bench.client.hget(AdmissionKeys("interactive").counts, "held") or 0) == 0
     whole = bench.job(silent_for=0.0)
     assert list(bench.jobs.admission.under_way()) == [whole.id]

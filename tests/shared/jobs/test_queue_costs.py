@@ -18,7 +18,7 @@ def test_many_waiting_jobs_cost_each_what_a_few_do(client: redis.Redis, settings
     with Ramify(settings) as ramify:
         batch_id = ramify.open_batch()
         few = measured(ramify, client, batch_id, 200, probe=400)
-        many = measured(ramify, client, batch_id, 5_000, probe=400)
+        many = measured(ramify, client, batch_id, 3_000, probe=400)
         print(f"\n{few}\n{many}")
         assert many.submit_us < 4 * few.submit_us
         for look, (p50, _) in few.ms.items():
@@ -31,16 +31,16 @@ def test_a_waiting_job_takes_less_than_two_and_a_half_kilobytes(client: redis.Re
         batch_id = ramify.open_batch()
         list(ramify.add_to_batch(batch_id, questions(500)))
         before = int(client.info("memory")["used_memory"])  # type: ignore[index]
-        list(ramify.add_to_batch(batch_id, questions(4_000)))
-        each = (int(client.info("memory")["used_memory"]) - before) / 4_000  # type: ignore[index]
+        list(ramify.add_to_batch(batch_id, questions(1_500)))
+        each = (int(client.info("memory")["used_memory"]) - before) / 1_500  # type: ignore[index]
         print(f"{each:.0f} bytes a waiting job")
         assert each < 2_500
 
 
-def test_a_batch_of_thousands_is_cancelled_in_seconds(client: redis.Redis, settings: Settings) -> None:
+def test_a_long_batch_is_cancelled_in_seconds(client: redis.Redis, settings: Settings) -> None:
     with Ramify(settings) as ramify:
         batch_id = ramify.open_batch()
-        ids = [line.job_id for line in ramify.add_to_batch(batch_id, questions(3_000))]
+        ids = [line.job_id for line in ramify.add_to_batch(batch_id, questions(1_500))]
         before = int(client.info("memory")["used_memory"])  # type: ignore[index]
         began = time.perf_counter()
         assert ramify.cancel_batch(batch_id) == len(ids)
