@@ -186,10 +186,14 @@ class ShardReport(Model):
 
 
 class ListGroup(Model):
-    """A value, "" for none, and how many documents of a list have it."""
+    """A value, "" for none, and how many documents of a list have it.
+
+    `amount`: the sum, or the average, of their numbers in the list's total; None without a number.
+    """
 
     value: str
     documents: int
+    amount: float | None = None
 
 
 class ListTotal(Model):

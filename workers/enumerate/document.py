@@ -96,8 +96,10 @@ class ListedDocument:
         return tuple({value_key(value): value for value in found}.values())
 
     def row(self, sentence: str, fields: dict[str, str], near: int = 0) -> ListRow:
-        """The document's row in a list. Its digest is equal for equal texts, whatever their white space and case."""
+        """The document's row in a list. Its digest is equal for equal texts and fields, whatever their case."""
         digest = hashlib.blake2b(digest_size=12)
+        for said in sorted(map(str, self.first.get("fields") or ())):
+            digest.update(said.casefold().encode("utf-8", "replace"))
         for chunk in self.in_order():
             digest.update(" ".join(chunk.text.split()).casefold().encode("utf-8", "replace"))
         path = str(self.first["path"])

@@ -89,7 +89,7 @@ class _Joined:
     def _add(self, row: ListRow) -> None:
         self.matched += 1
         self.kinds[row.kind] += row.number > 0
-        self.groups.add(row.groups)
+        self.groups.add(row.groups, row.amount)
         self.numbers += row.amount is not None
         self.sum += row.amount or 0.0
         copied = self._numbers.setdefault(bytes.fromhex(row.digest), self.matched)
@@ -113,7 +113,7 @@ def _table(
 ) -> ListTable:
     known = [report for report in reports if report is not None]
     scanned = sum(report.scanned for report in known)
-    groups = joined.groups.groups() if scan.per else ()
+    groups = joined.groups.groups(scan.total) if scan.per else ()
     if scan.order == "least" and not scan.by:
         groups = groups[::-1]
     looked = "file" if scan.code else "document"

@@ -213,9 +213,11 @@ def _list(job_id: str, table: ListTable) -> Iterator[RenderableType]:
 
 def _groups(table: ListTable) -> Table:
     """How many documents there are of each value that the list is counted by."""
-    shown = columns(table.grouped_by, f"{table.unit}s", right=(f"{table.unit}s",))
+    named = (f"{table.unit}s", *([table.total.label] if table.total else []))
+    shown = columns(table.grouped_by, *named, right=named)
     for each in table.groups:
-        shown.add_row(plain(each.value or f"(no {table.grouped_by})"), str(each.documents))
+        amount = ["" if each.amount is None else f"{each.amount:,g}"] if table.total else []
+        shown.add_row(plain(each.value or f"(no {table.grouped_by})"), str(each.documents), *amount)
     return shown
 
 

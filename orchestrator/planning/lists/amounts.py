@@ -61,8 +61,8 @@ class Amounts(NamedTuple):
 
 def amounts_of(group: FieldGroup) -> Amounts | None:
     """The numbers of a field; None where most of its values are none, or are of several dimensions."""
-    found = {value: amount for value in group.names.known if (amount := _amount(value))}
-    if not found or len(found) < _MOSTLY * len(group.names.known):
+    found = {value: amount for value in group.held if (amount := _amount(value))}
+    if not found or len(found) < _MOSTLY * len(group.held):
         return None
     units = Counter(amount.unit for amount in found.values() if amount.unit)
     usual = units.most_common(1)[0][0] if units else ""
@@ -82,8 +82,11 @@ def numeric_fields(known: KnownFields) -> Iterator[tuple[FieldGroup, Amounts]]:
                 yield group, amounts
 
 
-def measured(text: str, end: int, known: KnownFields) -> Iterator[tuple[FieldGroup, Amounts, int]]:
-    """The field of numbers whose name or unit stands at `end`, and where that ends; none where several have it."""
+def measured(text: str, end: int, known: KnownFields, sign: str = "") -> Iterator[tuple[FieldGroup, Amounts, int]]:
+    """The field of numbers whose name or unit stands at `end`, and where that ends; none where several have it.
+
+    `sign`: of the currency that stands before the number.
+    """
     between = compiled(r"\s*(?:<amount_in>\s)?\s*").match(text, end)
     for start in (word_start(text, end), between.end() if between else end):
         if (name := known.names.at(text, start)) and (amounts := amounts_of(group := known.groups[name.values[0]])):
@@ -92,7 +95,8 @@ def measured(text: str, end: int, known: KnownFields) -> Iterator[tuple[FieldGro
     found = [
         (group, amounts, stop)
         for group, amounts in numeric_fields(known)
-        if amounts.units and (stop := own_unit_end(text, end, amounts))
+        if amounts.units
+        and (stop := end if sign and amounts.factor(sign) is not None else own_unit_end(text, end, amounts))
     ]
     if len(found) == 1:
         yield found[0]

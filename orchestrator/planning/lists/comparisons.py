@@ -30,6 +30,7 @@ _UP_OR_DOWN = r"\s*(?:(?P<least><compare_up>)|(?P<most><compare_down>))"
 _SUFFIXED = rf"\s*(?:<compare_is>\s*)?{NUMBER.format('number')}(?P<unit>[^\W\d_]{{1,4}}?)?{_UP_OR_DOWN}"
 #: "5 or more seats".
 _BOUND_INSIDE = rf"{NUMBER.format('number')}{_UP_OR_DOWN}\s"
+_SIGN = re.compile("[€$£¥]")
 _COUNTED = NUMBER.format("number")
 #: The last word before a span of time.
 _VERB_BEFORE = re.compile(r"(?<![a-z0-9\-])([a-z]+)\s*$")
@@ -200,7 +201,8 @@ def _day_of_name(
         if len(done) == 1:
             yield (before.start(), span.end), *done[0]
     for key, stem in known.dated:
-        place = _done_han(re.escape(stem), text, span) if is_han(stem) else None
+        one = rf"|{stem[:1]}(?=<tie_done>|<value_end!>)"  # 采的 of 采摘日期
+        place = _done_han(f"{re.escape(stem)}{one}", text, span) if is_han(stem) else None
         if before and " ".join(terms(before[1])) == stem:
             place = (before.start(), span.end)
         if place and (days := _days_of(known.groups[key], today)):
@@ -212,7 +214,7 @@ def _done_han(verb: str, text: str, span: DateSpan) -> tuple[int, int] | None:
     if behind := compiled(rf"\s*(?:<day_behind>){{0,3}}(?:<state_denied>)?(?:{verb})").match(text, span.end):
         return span.start, behind.end()
     at = compiled("(?:<day_at>)$").search(text[: span.start]) or compiled("<day_at>").match(text, span.start)
-    before = re.search(rf"(?:{verb})$", text[: min(at.start(), span.start)]) if at else None
+    before = compiled(rf"(?:{verb})$").search(text[: min(at.start(), span.start)]) if at else None
     return (before.start(), span.end) if before else None
 
 
@@ -223,8 +225,8 @@ def fields_of_days(known: KnownFields, today: date) -> list[tuple[FieldGroup, di
 
 def _days_of(group: FieldGroup, today: date) -> dict[str, date]:
     """Value -> day of a field of days; empty for any other field."""
-    days = {value: day for value in group.names.known if (day := _day(value, today))}
-    return days if len(days) >= _MOSTLY * len(group.names.known) else {}
+    days = {value: day for value in group.held if (day := _day(value, today))}
+    return days if len(days) >= _MOSTLY * len(group.held) else {}
 
 
 def _within(days: Mapping[str, date], span: DateSpan, value: str) -> bool:
@@ -265,7 +267,8 @@ def _taken_by_unit(sentence: Sentence, known: KnownFields, start: int, named: Na
         found = compiled(template).match(text, start)
         if found is None or (template is _BETWEEN and not found["between"]):
             continue
-        for group, amounts, stop in measured(text, found.end(), known):
+        sign = _SIGN.search(found[0])
+        for group, amounts, stop in measured(text, found.end(), known, sign[0] if sign else ""):
             behind = compiled(_UP_OR_DOWN).match(text, stop) if template is _COUNTED else None
             fits = _fits(found, amounts, text[found.end() : stop], behind)
             end = own_name_end(text, behind.end() if behind else stop, group, known)

@@ -67,6 +67,11 @@ class FieldGroup:
         return tuple(self._rows[0])
 
     @property
+    def held(self) -> tuple[str, ...]:
+        """The values of these keys, without those of others that may stand in."""
+        return unique([value for key in self.first for value in self._known.values(key)])
+
+    @property
     def spelt(self) -> tuple[str, ...]:
         """The same as documents write them."""
         return self._known.spelt(self.first)
@@ -323,7 +328,10 @@ def _name_parts(value: str) -> tuple[str, ...]:
     """The words of a name of two or three, each of which may stand for it."""
     words = value.split()
     named = 1 < len(words) <= _MOST_NAME and all(word[0].isupper() and word.isascii() for word in words)
-    return tuple(word for word in words if len(word) > _LEAST_PART and terms(word)) if named else ()
+    fits = (
+        word for word in words if (len(word) > _LEAST_PART or (word == words[0] and word.istitle())) and terms(word)
+    )
+    return tuple(fits) if named else ()
 
 
 def _without_lead(value: str) -> tuple[str, ...]:

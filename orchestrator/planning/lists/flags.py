@@ -44,8 +44,7 @@ def _place(name: str, taker: FieldTaker) -> tuple[int, int, bool] | None:
         return _han_place(name, taker.text)
     words = [word for word in _WORD.findall(name) if not compiled("<flag_lead>").fullmatch(word)]
     if len(words) > 1:
-        place = _place_of(words, taker.text)
-        return (*place, False) if place else None
+        return _place_of(words, taker.text)
     for found in _WORD.finditer(taker.text) if words else ():
         if taker.known.anywhere.at(taker.text, found.start()):
             continue
@@ -64,6 +63,12 @@ def _is_form(word: str, name: str) -> bool:
 
 def _han_place(name: str, text: str) -> tuple[int, int, bool] | None:
     """Where what is so, or not so, stands in Han characters: 展出 of 是否展出, with what says that it is not."""
+    if reached := compiled("(?P<what>.+)(?:<value_lead!>)(?P<done>.+)").fullmatch(name):  # 押金没交 of 押金已交
+        what, done = re.escape(reached["what"]), re.escape(reached["done"])
+        denied = "(?P<denied><flag_denied>)?(?:<flag_said>|<value_lead!>)?"
+        forms = (f"{what}{denied}{done}(?:<tie_done>)?", f"{denied}{done}(?:<tie_done>)?{what}")
+        found = next((found for form in forms if (found := compiled(form).search(text))), None)
+        return (*found.span(), found["denied"] is not None) if found else None
     stem = compiled("^(?:<flag_lead>)").sub("", name)
     stem = compiled("(?:<flag_tail>)$").sub("", stem)
     place = text.find(stem) if len(stem) >= _LEAST_HAN else -1
@@ -76,16 +81,19 @@ def _han_place(name: str, text: str) -> tuple[int, int, bool] | None:
     return said.start() if said else place, behind.end() if behind else end, denied is not None
 
 
-def _place_of(name: list[str], text: str) -> tuple[int, int] | None:
-    """Where words stand beside each other that are those of a name, each in any form."""
-    words = list(_WORD.finditer(text))
+def _place_of(name: list[str], text: str) -> tuple[int, int, bool] | None:
+    """Where words stand beside each other that are those of a name, each in any form, and whether they are denied."""
+    small = [word for word in _WORD.finditer(text) if compiled("<did>|<negation>|<denies>").fullmatch(word[0])]
+    words = [word for word in _WORD.finditer(text) if word not in small or word[0] in name]
     for first in range(len(words) - len(name) + 1):
         here = words[first : first + len(name)]
         left = [*name]
         for word in here:
             left = [each for each in left if not _alike(word[0], each)]
         if not left and all(any(_alike(word[0], each) for each in name) for word in here):
-            return here[0].start(), here[-1].end()
+            start, end = here[0].start(), here[-1].end()
+            inside = [word[0] for word in small if start < word.start() < end]
+            return start, end, any(compiled("<denies>|<negation>").fullmatch(word) for word in inside)
     return None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from typing import Literal, NamedTuple
 
 from orchestrator.planning.lists.amounts import amounts_of
@@ -79,7 +80,8 @@ def take_groups(
         sentence.take(*lead.span())
         reader = _GroupReader(sentence.text, known, nouns)
     reader.people = [] if of_people else reader.people
-    ways = () if known.truncated else (reader.most, reader.who, reader.asked, reader.counted)
+    counted = partial(reader.counted, total=bool(named.total))
+    ways = () if known.truncated else (reader.most, reader.who, reader.asked, counted)
     found = next((found for way in ways for found in way()), None)
     if found is None:
         _take_open_who(sentence, reader, known, named)
@@ -235,7 +237,7 @@ class _GroupReader:
         for behind in compiled("<group_asked_behind>").finditer(text):
             for start in range(max(0, behind.start() - _LONGEST), behind.start()):
                 found = self._values_at(start) if is_han(text[start]) else None
-                if found and found[1] == behind.start():
+                if found and found[1] == behind.start() and not self._in_value(start):
                     yield _AskedGroup(start, behind.end(), found[0], asked=True)
 
     def _by_verb(self, start: int, end: int) -> Iterator[_AskedGroup]:
@@ -253,14 +255,22 @@ class _GroupReader:
                 rest = (verb.start(), behind.end() if behind else verb.end())
                 yield _AskedGroup(start, noun.end(), _of_field(of_it[0]), True, "", rest)
 
+    def _in_value(self, place: int) -> bool:
+        """True for the end of a value: 校区 in 北校区."""
+        values = (self._known.anywhere.at(self._text, start) for start in range(max(0, place - _LONGEST), place))
+        return any(value is not None and value.end > place for value in values)
+
     @staticmethod
     def _in_place(group: FieldGroup) -> bool:
         """True for a name that is a verb with what stands behind it: "lives in"."""
         return any(compiled(r"[a-z]+ (?:<verb_tail>)").fullmatch(name) for name in group.first)
 
-    def counted(self) -> Iterator[_AskedGroup]:
-        """Phrases such as "per team", "grouped by team", "how many ... by team", 每个部门, 按部门统计."""
-        counting = compiled("<counting>|<group_counting>").search(self._text) is not None
+    def counted(self, *, total: bool = False) -> Iterator[_AskedGroup]:
+        """Phrases such as "per team", "grouped by team", "how many ... by team", 每个部门, 按部门统计.
+
+        `total`: the sum, or the average, of each value is asked for.
+        """
+        counting = total or compiled("<counting>|<group_counting>").search(self._text) is not None
         for lead in compiled("<group_by>|<group_by_counted>").finditer(self._text):
             if compiled(_RANKED).search(self._text[: lead.start()]) and compiled("<sorted_unsure>").fullmatch(lead[0]):
                 continue  # "the largest file by number of lines"

@@ -9,7 +9,13 @@ from datetime import date
 from celery import Celery
 
 from orchestrator.planning.lists.closely import read_closely
-from orchestrator.planning.lists.possible import asks_for_one, asks_for_several, names_list, nearly_lists
+from orchestrator.planning.lists.possible import (
+    asks_for_amount,
+    asks_for_one,
+    asks_for_several,
+    names_list,
+    nearly_lists,
+)
 from orchestrator.planning.lists.reading import Reading
 from orchestrator.planning.lists.runs import told
 from orchestrator.planning.lists.understood import understood
@@ -35,7 +41,7 @@ _ASK_S = 15.0
 _LOOK_S = 3.0
 #: How many ids of documents (UUIDs) there can be.
 _IDS = 1 << 128
-_INSTEAD = "The question was searched instead of listed."
+_INSTEAD = "Searched, not listed."
 
 
 def plan_list(run: TaskRun, app: Celery, settings: Settings, *, possible: bool = False, whole: bool = False) -> Grown:
@@ -100,7 +106,7 @@ def _no_list(question: str, known: Values, reading: Reading) -> tuple[str, ...]:
     """Why a question that looks like a list is searched; nothing where it does not."""
     several, one = asks_for_several(question), bool(known.fields) and asks_for_one(question)
     scan, nearly = reading.scan, nearly_lists(question, known, reading)
-    if reading.unread and (several or one or nearly):
+    if reading.unread and (several or one or nearly or (scan and (scan.fields or scan.by or scan.per))):
         return (told("list_not_made", reading.unread, question),)
     if scan is None and (several or nearly):
         return reading.warnings
@@ -113,7 +119,8 @@ def _no_list(question: str, known: Values, reading: Reading) -> tuple[str, ...]:
 def searched_not_listed(question: str, route: Route) -> tuple[str, ...]:
     """What is said of a question in the form of a list that its words keep from being one: it is searched."""
     unsaid = {PlannerName.NONE, PlannerName.REQUEST, PlannerName.ENUMERATION}
-    if route.by == "request" or route.planner in unsaid or not asks_for_several(question):
+    listed = asks_for_several(question) or asks_for_amount(question)
+    if route.by == "request" or route.planner in unsaid or not listed:
         return ()
     return (told("list_only_searched", (question.strip(),), question),)
 

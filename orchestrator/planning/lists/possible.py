@@ -67,7 +67,8 @@ def names_list(question: str, values: Values, scan: Scan, *, whole: bool = False
     someone = compiled("<head_who>").search(text) is not None
     if someone:
         return not scan.unread and _asks_somebody(text, scan, heads)
-    if noun and not scan.unread and not whole:
+    nounless = scan.fields and compiled("<nounless>").search(text)  # 2026年5月签订的有哪些
+    if (noun or nounless) and not scan.unread and not whole:
         return True
     several = len([*scan.fields, *scan.choices]) > 1
     if several and not (whole or scan.unread) and compiled("<joint_noun>").search(text):  # 2026年上半年送修的一级文物
@@ -81,10 +82,12 @@ def _names_documents(text: str, scan: Scan, heads: _Heads) -> bool:
     if not (_says_more(scan) or (compiled("<head_counted>").search(text) and scan.found.kinds and not scan.unread)):
         return False
     exists = compiled("<head_exists>").search(text) is not None
-    if exists and not scan.unread and says_kind(scan):  # "is there an open claim"
+    of_value = any(wanted.values for wanted in scan.fields)  # "is there a grey seal still in care"
+    if exists and not scan.unread and (says_kind(scan) or of_value):  # "is there an open claim"
         return True
     some = scan.by or (scan.order and scan.limit)
-    if some and not scan.unread and says_kind(scan):  # "the most expensive film"
+    asked = (scan.by and scan.limit and compiled("<amount_asked>").search(text)) or of_value
+    if some and not scan.unread and (says_kind(scan) or asked):  # "the most expensive film"
         return True
     if compiled("<head_done>").search(text):
         return not scan.unread and _does(text, scan)
@@ -124,6 +127,11 @@ def asks_for_several(question: str) -> bool:
     """True for a question in the form of a list: "which tickets ...", 哪些 ...; what is wrong with it is to be told."""
     text = plain(prepared(question).low)
     return compiled("<head_shape>").search(text) is not None and compiled("<no_shape>").search(text) is None
+
+
+def asks_for_amount(question: str) -> bool:
+    """True for one that asks for the most, the least, a sum or an average."""
+    return compiled("<amount_asked>").search(plain(prepared(question).low)) is not None
 
 
 def asks_for_one(question: str) -> bool:

@@ -166,7 +166,6 @@ def _take_conditions(  # noqa: PLR0913 - what is read, what is known of the docu
     if code is None:
         take_total(sentence, known, named)
         take_groups(sentence, known, nouns, named, of_people=of_people)
-        named.left += [named.per.label] if named.total and named.per else []  # no sum of each value
         take_scales(sentence, known, named)
         take_comparisons(sentence, known, named)
     if why := _take_times(sentence, named, named.question, known, today, undated=undated and code is None):

@@ -74,7 +74,8 @@ def take_superlatives(sentence: Sentence, known: KnownFields, nouns: Nouns, name
     elif behind := compiled(_COUNT_BEHIND).match(text, end):
         end, limit = behind.end(), counted_in(behind)
     sentence.take(start, end)
-    alone = 1 if found.amounts.dimension == SCALE else single(text, nouns)  # all that have the highest go along
+    rest = f"{text[:start]}{text[end:]}"
+    alone = 1 if found.amounts.dimension == SCALE else single(rest, nouns)  # all that have the highest go along
     limit = limit or _counted_noun(sentence, nouns) or (0 if found.sorts else alone)
     if limit > MAX_LISTED:
         named.left.append(" ".join(text[start:end].split()))
@@ -85,6 +86,8 @@ def take_superlatives(sentence: Sentence, known: KnownFields, nouns: Nouns, name
     named.by = AmountOrder(names=found.group.first, label=label, numbers=numbers)
     if value_key(label) not in value_key(said):
         named.read_as.append(f"{said}: {label}")
+    if named.per:  # "who drove the most kilometres" may be of one document, or of all of somebody's
+        named.guessed.append(said)
 
 
 def _superlatives(text: str, known: KnownFields) -> Iterator[_Found]:
@@ -197,6 +200,8 @@ def field_behind(text: str, end: int, known: KnownFields) -> tuple[FieldGroup, A
         for group, amounts in numeric_fields(known)
         if amounts.unit and (stop := own_unit_end(text, start, amounts))
     ]
+    exact = [each for each in fits if value_key(text[start : each[2]]) in each[1].units]
+    fits = exact if len(fits) > 1 else fits
     return fits[0] if len(fits) == 1 else None
 
 

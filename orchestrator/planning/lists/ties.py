@@ -152,11 +152,9 @@ class Surroundings:
             end = place.end()
         stop, behind, denied_behind = self._han_behind(end, person=person)
         if not person:
-            short = 0 < len(behind) < _LEAST_HAN and not compiled("<tie_small>").fullmatch(behind)
-            short = short and not compiled("<tie_done>").match(self.text, stop)
             cut = not alone and stop < self._han_end(end)
             of_field = any(verb in name for name in names)
-            if short or cut or (0 < len(verb) < _LEAST_HAN and alone and not (small or of_field)):
+            if cut or (0 < len(verb) < _LEAST_HAN and alone and not (small or of_field)):
                 return None
         words = tuple(filter(None, (verb if alone else "", behind)))
         return Tie(begun if alone else start - len(small), stop, words, denied or denied_behind)

@@ -14,7 +14,7 @@ from shared.models import JobRequest
 from shared.models.enumeration import Scan, Values, ValuesReply, ValuesRequest
 from shared.settings import Settings, load_settings
 
-INSTEAD = "The question was searched instead of listed."
+INSTEAD = "Searched, not listed."
 
 
 class Pool:

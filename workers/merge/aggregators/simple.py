@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shared.language import Language, answer_language, sentence_in
 from shared.models import Summary
-from shared.models.enumeration import ListRow, ListTable
+from shared.models.enumeration import ListRow, ListTable, ListTotal
 from shared.settings.sections import EnumerationAggregator, SimpleAggregator
 from workers.display import plain_line
 from workers.merge.extract import extract
@@ -66,17 +66,23 @@ def _total(table: ListTable, language: Language) -> list[str]:
     """The sum or the average that was asked for, and of how many documents it is."""
     if (total := table.total) is None:
         return []
-    amount = f"{total.amount:,.2f}".rstrip("0").rstrip(".") + (f" {total.unit}" if total.unit else "")
+    amount = _amount(total.amount, total)
     told = sentence_in(language, f"list_{total.way}", plain_line(total.label), amount, total.documents)
     left = table.matched - total.documents
     return [told + sentence_in(language, "space") + sentence_in(language, "list_no_number", left) if left else told]
 
 
+def _amount(number: float, total: ListTotal) -> str:
+    return f"{number:,.2f}".rstrip("0").rstrip(".") + (f" {total.unit}" if total.unit else "")
+
+
 def _groups(table: ListTable, language: Language) -> str:
-    """How many documents there are of each value, a line each."""
+    """How many documents there are of each value, and what their numbers are together, a line each."""
     told = [sentence_in(language, "list_groups", plain_line(table.grouped_by), table.grouped)]
     for group in table.groups:
         value = plain_line(group.value) or sentence_in(language, "list_no_value_of_group", plain_line(table.grouped_by))
+        if table.total and group.amount is not None:
+            value = f"{value}: {_amount(group.amount, table.total)}"
         told.append(f"- {sentence_in(language, 'list_group', value, group.documents)}")
     return "\n".join(told)
 
