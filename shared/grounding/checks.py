@@ -41,8 +41,8 @@ _CONTEXT = 2
 _SCOPE = 3
 #: From this share of its words on a clause says little else than the claim.
 _SAME_CLAUSE = 0.6
-#: So many words in a row of which the passage has none are a statement of their own; at the end of a clause, one less.
-_INVENTED, _INVENTED_PAIRS = 3, 4
+#: A clause of so many words of weight of which the passage has none is a statement of its own.
+_INVENTED = 2
 #: Characters of a name or word that takes the place of another one.
 _NAME, _LONG_NAME = 4, 7
 #: From this share of a claim's words of weight on, a sentence speaks of the same matter.
@@ -57,7 +57,17 @@ def negation(found: Alignment) -> str | None:
         return reason
     if found.share < NEAR:
         return _polarity(found)
-    return None if _same_denied(found) else _denied_between(found)
+    if _same_denied(found):
+        return None
+    return _denied_between(found) or _denied_nowhere(found)
+
+
+def _denied_nowhere(found: Alignment) -> str | None:
+    """Where a claim repeats a sentence and denies, the sentence does: its denial may be half of a double one."""
+    numbers, clauses = found.passage.sentence_numbers, found.passage.clauses
+    own = {numbers[clauses[one][0]] for one in found.evidence} | set(numbers[found.start : found.end])
+    denies = any(token.denies for number in own for token in found.passage.sentences[number])
+    return None if denies or not found.claim.denies else "the passage does not deny it"
 
 
 def _denied_between(found: Alignment) -> str | None:
@@ -156,9 +166,21 @@ def coverage(found: Alignment) -> str | None:
     whole = {unit for unit in units if unit.startswith("#") or unit in found.passage.stems}
     known = sum(unit in whole or _joins(unit, whole, found) for unit in units)
     share = known / len(units)
+    if invented := _invented(found, whole):
+        return f"“{invented}” is not in the passage"
     if share < (LEAST_COVERAGE if len(units) > _FEW_WORDS else _LEAST_OF_FEW):
         return f"only {known} of its {len(units)} words of weight are in the passage"
     return None
+
+
+def _invented(found: Alignment, whole: set[str]) -> str:
+    """The clause of a claim of several of which the passage has nothing."""
+    claim = found.claim
+    for first, last in claim.clauses if len(claim.clauses) > 1 else ():
+        units = content_units(claim.tokens[first:last])
+        if len(units) >= _INVENTED and not any(unit in whole or _joins(unit, whole, found) for unit in units):
+            return claim.slice(first, last)
+    return ""
 
 
 def _joins(unit: str, whole: set[str], found: Alignment) -> bool:

@@ -83,7 +83,9 @@ def _runs(claim: TokenText) -> Iterator[_Run]:
                 break
             if wide and any(token.plain for token in (first, last)) and end - start < _PAIR:
                 continue
-            if not all(token.plain for token in claim.tokens[start:end]):
+            if not all(token.plain for token in claim.tokens[start:end]) and (
+                not wide or start - 1 not in claim.counted
+            ):
                 yield _Run(start, end)
 
 

@@ -155,8 +155,19 @@ def hedged(found: Alignment) -> str | None:
             not told and (word := _before_claim(found, number, claim_pattern("rumours"), _REACH))
         ):
             return f"the passage says it with “{word[0].strip()}”"
-        if done and (word := claim_pattern("plans").search(text) or claim_pattern("future").search(text)):
+        if done and (word := _planned(found, number) or claim_pattern("future").search(text)):
             return f"the passage says it with “{word[0].strip()}”, the claim as done"
+    return None
+
+
+def _planned(found: Alignment, number: int) -> re.Match[str] | None:
+    """The word of a clause that says that something is wanted, unless all that is behind it is none of the claim's."""
+    first, last = found.passage.clauses[number]
+    tokens, units = found.passage.tokens, found.passage.units
+    for word in claim_pattern("plans").finditer(found.passage.low, tokens[first].start, tokens[last - 1].end):
+        behind = [units[n] for n in range(first, last) if tokens[n].start >= word.end() and units[n]]
+        if not behind or any(unit in found.claim.at for unit in behind):
+            return word
     return None
 
 

@@ -22,6 +22,8 @@ _ROUND, _BOUND = Decimal("0.05"), Decimal("0.15")
 _CONVERTED = Decimal("0.006")
 _DAYS, _MONTHS, _YEARS = range(1, 32), range(1, 13), range(1000, 2101)
 _BEFORE = 24
+#: The dimension of how long something takes; minutes of half an hour.
+_TIME, _HALF = "time", 30
 #: Tokens of a place where one number has replaced another.
 _FEW = 2
 #: What a number may be of a change, by the words of claims.toml that stand before it.
@@ -54,7 +56,7 @@ def numbers(found: Alignment) -> str | None:
                 continue
             if value in found.passage.values and place in found.claim.counted:
                 return f"{written} counts another thing in the passage"
-            if not _rounds(found, place, value):
+            if not _rounds(found, place, value) and not _lasts(found, place, value):
                 return f"{written} is not in the passage"
             continue
     return _replaced(found) or _turned(found) or _other_date(found)
@@ -106,6 +108,26 @@ def _rounds(found: Alignment, place: int, value: Decimal) -> bool:
     if _ahead("under").search(before) or _behind("or_less").match(behind):
         return any(value * (1 - _BOUND) <= other < value for other in values)
     return bool(_ahead("around").search(before)) and any(abs(other - value) <= value * _ROUND for other in values)
+
+
+def _lasts(found: Alignment, place: int, value: Decimal) -> bool:
+    """Whether a number is how long it is from one time of day to the next one of a sentence: 10:03, 10:20."""
+    unit = found.claim.counted.get(place)
+    if unit is None or unit.dimension != _TIME:
+        return False
+    passage = found.passage
+    said = {one for n, one in enumerate(found.claim.units) if one and not place <= n <= place + _FEW}
+    own = {passage.sentence_numbers[n] for one in said for n in passage.at.get(one, ())}
+    for tokens in (passage.sentences[number] for number in sorted(own)):
+        times = [_minutes(one) for one in claim_pattern("clock").finditer(passage.low, tokens[0].start, tokens[-1].end)]
+        if any(60 * (other - one) == value * unit.factor for one, other in pairwise(times)):
+            return True
+    return False
+
+
+def _minutes(clock: re.Match[str]) -> int:
+    hour, *rest = (group for group in clock.groups() if group)
+    return 60 * int(hour) + sum(int(one) if one.isdigit() else _HALF for one in rest)
 
 
 def _finer(passage: TokenText, value: Decimal, unit: Measure | None) -> Iterator[Decimal]:

@@ -59,12 +59,15 @@ def _numbers_beside(text: TokenText, rate: _Rate) -> Iterator[int]:
 
 
 def _beside(text: TokenText, place: int) -> Iterator[_Rate]:
-    """The rates in the clause of a number, near to it."""
+    """The rates in the clause of a number, near to it: those with no other number between, first what stands behind."""
     token = text.tokens[place]
     first, last = text.clauses[text.clause_of[place]]
     start = max(text.tokens[first].start, token.start - _REACH)
     end = min(text.tokens[last - 1].end, token.end + _REACH)
-    return _rates(text, start, end)
+    found = list(_rates(text, start, end))
+    behind = next((one.start for one in text.tokens[place + 1 : last] if one.value is not None), end)
+    own = [rate for rate in found if token.end <= rate.start < behind]
+    return iter(own or found)
 
 
 def _rates(text: TokenText, start: int, end: int) -> Iterator[_Rate]:

@@ -21,6 +21,7 @@ class ClaimTable(Model):
     twice: str = Field(default=NEVER, description="denies a denial")
     withdrawals: str = NEVER
     conditions: str = NEVER
+    clock: str = Field(default=NEVER, description="a time of day: groups for hour and minute, or a third for half past")
     hedges: str = NEVER
     rumours: str = Field(default=NEVER, description="somebody says it, or says that it is not so")
     plans: str = Field(default=NEVER, description="it is wanted, asked or being thought about")
