@@ -233,10 +233,11 @@ class FieldTaker:
         return found is not None and not compiled("<value_end!>").search(text, found.end())
 
     def _in_no_kind(self, found: re.Match[str]) -> bool:
-        """True for a phrase that is no part of a kind's name, as 谈 is in 访谈."""
-        kinds, text = self.nouns.kinds, found.string
+        """True for a phrase that is no part of the name of a kind or folder, as 谈 is in 访谈."""
+        text = found.string
         places = range(max(0, found.start() - _LONGEST_KIND), found.start()) if is_han(found[0]) else ()
-        return not any((kind := kinds.at(text, place)) and kind.end >= found.end() for place in places)
+        names = [name for place in places for each in self.nouns[:2] if (name := each.at(text, place))]
+        return not any(name.end >= found.end() for name in names)
 
     def whole(self, end: int) -> bool:
         """True when a word ends there."""

@@ -65,18 +65,19 @@ def _han_place(name: str, text: str) -> tuple[int, int, bool] | None:
     """Where what is so, or not so, stands in Han characters: 展出 of 是否展出, with what says that it is not."""
     if reached := compiled("(?P<what>.+)(?:<value_lead!>)(?P<done>.+)").fullmatch(name):  # 押金没交 of 押金已交
         what, done = re.escape(reached["what"]), re.escape(reached["done"])
-        denied = "(?P<denied><flag_denied>)?(?:<flag_said>|<value_lead!>)?"
-        forms = (f"{what}{denied}{done}(?:<tie_done>)?", f"{denied}{done}(?:<tie_done>)?{what}")
-        found = next((found for form in forms if (found := compiled(form).search(text))), None)
-        return (*found.span(), found["denied"] is not None) if found else None
+        said_so = "(?P<denied><flag_denied>)?(?:<flag_said>|<value_lead!>)?"
+        forms = (f"{what}{said_so}{done}(?:<tie_done>)?", f"{said_so}{done}(?:<tie_done>)?{what}")
+        whole = next((found for form in forms if (found := compiled(form).search(text))), None)
+        return (*whole.span(), whole["denied"] is not None) if whole else None
     stem = compiled("^(?:<flag_lead>)").sub("", name)
     stem = compiled("(?:<flag_tail>)$").sub("", stem)
-    place = text.find(stem) if len(stem) >= _LEAST_HAN else -1
-    if place < 0:
+    inside = "(?:<tie_done>)?" if len(stem) == _LEAST_HAN else ""  # 投了保
+    found = compiled(inside.join(map(re.escape, stem))).search(text) if len(stem) >= _LEAST_HAN else None
+    if found is None:
         return None
+    place, end = found.span()
     denied = compiled("(?:<flag_denied>)$").search(text[:place])
     said = denied or compiled("(?:<flag_said>)$").search(text[:place])
-    end = place + len(stem)
     behind = compiled("(?:<tie_done>)?").match(text, end)
     return said.start() if said else place, behind.end() if behind else end, denied is not None
 
