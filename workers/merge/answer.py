@@ -226,7 +226,7 @@ def build_answer(  # noqa: PLR0913, PLR0917 - what an answer is made of
         state=state.value,
         partial=bool(missing) or (made.table is not None and made.table.partial),
         coverage=f"{done} of {len(leaves)} leaves answered",
-        summary=made.summary,
+        summary=_searched_first(made.summary, status.warnings, job.request.question),
         steps=made.steps,
         table=made.table,
         results=_without_vectors(pool.hits),
@@ -248,6 +248,15 @@ def build_answer(  # noqa: PLR0913, PLR0917 - what an answer is made of
         if state is State.DONE
         else status.timings_ms,
     )
+
+
+def _searched_first(summary: Summary | None, warnings: Iterable[str], question: str) -> Summary | None:
+    """The summary; where nothing was found for a list that was only searched, that is said before it."""
+    lead = reader_sentence("list_searched", question)
+    said = next((warning for warning in warnings if warning.startswith(lead)), "")
+    if summary is None or not (said and summary.text.startswith(reader_sentence("nothing_found", question))):
+        return summary
+    return summary.model_copy(update={"text": f"{said} {summary.text}"})
 
 
 def _in_order(warnings: Iterable[str], leaves: Sequence[LeafResult]) -> tuple[str, ...]:

@@ -131,7 +131,9 @@ def asks_for_several(question: str) -> bool:
 
 def asks_for_amount(question: str) -> bool:
     """True for one that asks for the most, the least, a sum or an average."""
-    return compiled("<amount_asked>").search(plain(prepared(question).low)) is not None
+    text = plain(prepared(question).low)
+    asked = compiled("<amount_asked>|<ranked_asked>").search(text)
+    return asked is not None and compiled("<no_shape>").search(text) is None
 
 
 def asks_for_one(question: str) -> bool:

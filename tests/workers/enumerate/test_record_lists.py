@@ -176,6 +176,31 @@ def test_given_a_sum_or_an_average_when_listed_then_the_numbers_of_the_field_are
     assert sum(row.amount or 0 for row in rows) == pytest.approx(sum(number(one, name) for one in CORPUS if fits(one)))
 
 
+#: The question, which documents it is of, the field that they are counted by, and the one whose average is asked for.
+EACH = [
+    ("average price of the parts per supplier", "part", "Supplier", "Price"),
+    ("各版本馆藏的平均册数是多少", "馆藏", "版本", "册数"),
+]
+
+
+@pytest.mark.parametrize("asked", EACH, ids=[item[0] for item in EACH])
+def test_given_an_average_for_each_value_when_listed_then_every_value_has_its_own(
+    corpus: ChunkStore, known: ValueCache, asked: tuple[str, str, str, str]
+) -> None:
+    question, kind, by, name = asked
+    reading, rows = listed(corpus, known, question)
+    counts = GroupCounts()
+    for row in rows:
+        counts.add(row.groups, row.amount)
+    assert reading.scan is not None
+    assert (reading.scan.total, reading.unread) == ("mean", ())
+    expected: dict[str, list[float]] = {}
+    for one in filter(of(kind), CORPUS):
+        expected.setdefault(one.fields[by], []).append(number(one, name))
+    found = {group.value: group.amount for group in counts.groups("mean")}
+    assert found == {value: pytest.approx(sum(each) / len(each), abs=0.01) for value, each in expected.items()}
+
+
 #: The question, which documents it is of, and the field whose values are asked for or counted by.
 GROUPED: list[tuple[str, Fits, str]] = [
     ("how many films per stage", of("film"), "Stage"),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from shared.models import Facet, LeafResult, LeafStatus, Node, NodeKind
-from workers.merge.answer import all_leaves, verdict
+from workers.merge.answer import _searched_first, all_leaves, verdict
+from workers.merge.extract import nothing_found
 
 
 def node(node_id: str, query: str = "who?", *depends_on: str, kind: NodeKind = NodeKind.LEAF) -> Node:
@@ -53,3 +54,12 @@ def test_given_leaves_of_different_verdicts_then_there_is_none() -> None:
     assert verdict([leaf("nothing relevant"), leaf(None, LeafStatus.FAILED)]) == "nothing relevant"
     assert verdict([leaf("nothing relevant"), leaf(None)]) is None
     assert verdict([]) is None
+
+
+def test_given_a_list_that_was_only_searched_when_nothing_is_found_then_the_answer_says_that_first() -> None:
+    nothing = nothing_found("Who drives at night?")
+    warning = "Searched, not listed (unread words), because this was not understood: “night”."
+    told = _searched_first(nothing, ("Another one.", warning), "Who drives at night?")
+    assert told is not None
+    assert told.text == f"{warning} {nothing.text}"
+    assert _searched_first(nothing, ("Another one.",), "Who drives at night?") == nothing
