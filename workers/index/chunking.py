@@ -151,11 +151,14 @@ def _texts(section: Section, source: str, sizes: ChunkingSettings) -> Iterator[_
 def _pieces(section: Section, source: str, sizes: ChunkingSettings) -> Iterator[_Piece]:
     for block in section.blocks:
         whole = spans_of(block.text, source, block.start)
+        code = block.kind is BlockType.FENCE or block.kind is BlockType.CODE
+        if len(block.text) <= sizes.max_chars // 2:  # most blocks: no width is above twice the length
+            yield _Piece(block.text, "\n\n" if block.loose else "\n", code, whole, block.labels)
+            continue
         for index, part in enumerate(split_block(block, sizes.target_chars, sizes.max_chars)):
             # Parts of cut text are verbatim and join without a gap; parts of code and tables are blocks of their own.
             verbatim = index and block.kind is BlockType.TEXT
             gap = "" if verbatim else "\n\n" if block.loose or index else "\n"
-            code = block.kind in {BlockType.FENCE, BlockType.CODE}
             yield _Piece(part.text, gap, code, tuple(through(part.spans, whole)), () if index else block.labels)
 
 

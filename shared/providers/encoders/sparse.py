@@ -6,6 +6,7 @@ import math
 import re
 import unicodedata
 import zlib
+from bisect import bisect_left
 from functools import lru_cache
 
 import qdrant_edge as edge
@@ -24,6 +25,8 @@ B = 0.75
 _COUNTING_K = 1e6
 #: Words with trigrams have letters only: Chinese, Japanese and Korean ones are segmented by BM25's tokenizer.
 _WORD = re.compile(r"[^\W\d_\u2e80-\u9fff\uac00-\ud7af]{4,40}")
+#: The same in a text of ASCII in lower case, for half the time.
+_ASCII_WORD = re.compile("[a-z]{4,40}")
 _TITLE_WEIGHT = 2.0
 #: Distinct words of a passage that get trigrams; a chunk rarely has more, and the index stays small.
 _MOST_WORDS = 120
@@ -81,7 +84,11 @@ class TrigramEncoder:
         heavy = _trigrams(_words(title))
         light = _trigrams(_words(rest)[:_MOST_WORDS]) - heavy
         norm = math.sqrt(len(light) + _TITLE_WEIGHT**2 * len(heavy)) or 1.0
-        return _vector(dict.fromkeys(light, 1.0 / norm) | dict.fromkeys(heavy, _TITLE_WEIGHT / norm))
+        indices = sorted(light | heavy)
+        values = [1.0 / norm] * len(indices)
+        for index in heavy:
+            values[bisect_left(indices, index)] = _TITLE_WEIGHT / norm
+        return SparseVector.of_valid({"indices": tuple(indices), "values": tuple(values)})
 
 
 def _clean(text: str) -> str:
@@ -111,15 +118,18 @@ def _arms(k: float, b: float, avg_len: float) -> tuple[edge.Bm25, ...]:
 def _united(vectors: list[edge.SparseVector]) -> SparseVector:
     first, *others = vectors
     weights = dict(zip(first.indices, first.values, strict=True))
+    known = weights.get
     for vector in others:
-        for index, value in zip(vector.indices, vector.values, strict=True):
-            if value > weights.get(index, 0.0):
-                weights[index] = value
+        weights |= {
+            index: value
+            for index, value in zip(vector.indices, vector.values, strict=True)
+            if value > known(index, 0.0)
+        }
     return _vector(weights)
 
 
 def _words(text: str) -> list[str]:
-    return list(dict.fromkeys(_WORD.findall(fold(text))))
+    return list(dict.fromkeys((_ASCII_WORD if text.isascii() else _WORD).findall(fold(text))))
 
 
 def _trigrams(words: list[str]) -> set[int]:
