@@ -23,7 +23,7 @@ from lxml import etree
 
 from workers.formats import drawings
 from workers.formats.archive import checked_archive
-from workers.formats.parsed import FilePart, FormatError, Parsed, about, heading, joined, table
+from workers.formats.parsed import FilePart, FormatError, Parsed, about, heading, joined, quoted, table
 
 #: Word writes the names of its own styles in English, whatever language it speaks.
 _LEVEL = re.compile(r"heading ?(\d)", re.IGNORECASE)
@@ -136,8 +136,7 @@ def _note(note: etree._Element) -> str:
     text = _lines_of(note)
     if note.tag != f"{_W}comment" or not text:
         return text
-    author = " ".join(note.get(f"{_W}author", "").split())
-    return "\n".join(f"> {line}" for line in f"{author}: {text}".removeprefix(": ").split("\n"))
+    return quoted(text, note.get(f"{_W}author", ""))
 
 
 def _within(around: etree._Element, *tags: str) -> Iterator[etree._Element]:

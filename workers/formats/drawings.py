@@ -1,4 +1,4 @@
-"""Charts and diagrams of Word and PowerPoint by their XML: a table of what a chart shows, the items of a SmartArt."""
+"""Charts and diagrams of Office files by their XML: a table of what a chart shows, the items of a SmartArt."""
 
 from __future__ import annotations
 

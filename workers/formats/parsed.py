@@ -158,6 +158,13 @@ def heading(level: int, text: str) -> str:
     return f"{'#' * min(max(level, 1), 6)} {line}" if line else ""
 
 
+def quoted(text: str, *said: str) -> str:
+    """A comment as a quote; `said` is what stands before it, such as who wrote it. "" for one without text."""
+    before = ", ".join(filter(None, (" ".join(one.split()) for one in said)))
+    lines = f"{before}: {text.strip()}".removeprefix(": ").split("\n")
+    return "\n".join(f"> {line}" for line in lines) if text.strip() else ""
+
+
 def tables_of(rows: Iterable[tuple[int, Sequence[str]]], size: int) -> Iterator[tuple[int, int, str]]:
     """Tables of at most `size` rows each below the same head: the numbers of first and last row, and the table.
 

@@ -1,4 +1,4 @@
-"""What stands in a Word file or on a slide beside plain paragraphs: forms, boxes, changes, notes, charts, diagrams."""
+"""What stands in an office file beside plain paragraphs and rows: forms, boxes, changes, notes, charts, diagrams."""
 
 from __future__ import annotations
 
@@ -11,15 +11,20 @@ from docx.opc.packuri import PackURI
 from docx.opc.part import Part
 from docx.oxml import parse_xml
 from docx.oxml.ns import nsdecls
+from openpyxl import Workbook
+from openpyxl.chart import BarChart
+from openpyxl.comments import Comment
 from pptx import Presentation
 from pptx.chart.data import CategoryChartData
 from pptx.enum.chart import XL_CHART_TYPE
 from pptx.opc.package import Part as SlidePart
 from pptx.opc.packuri import PackURI as SlideURI
 from pptx.oxml import parse_xml as parse_slide_xml
+from pptx.presentation import Presentation as PresentationType
+from pptx.slide import Slide
 from pptx.util import Inches
 
-from workers.formats import docx, pptx
+from workers.formats import docx, pptx, xlsx
 
 _W = nsdecls("w")
 _BOX = "http://schemas.microsoft.com/office/word/2010/wordprocessingShape"
@@ -122,7 +127,45 @@ def test_given_a_chart_and_a_diagram_when_parsed_then_they_are_a_table_and_items
         f' r:dm="{related}"/></a:graphicData></a:graphic></p:graphicFrame>'
     )
     slide.shapes._spTree.append(frame)
+    _commented(slides, slide)
     slides.save(saved)
     text = pptx.parse(saved.getvalue(), "a.pptx").text
     assert "|  | Before | After |\n| --- | --- | --- |\n| North | 400 | 90 |\n| South | 380.5 |  |" in text
     assert "- Plan\n- Build" in text
+    assert text.endswith("> Ada Okoye: Ask the\n> works council.\n\n> Ben: Done.")
+
+
+def _commented(slides: PresentationType, slide: Slide) -> None:
+    """One comment as PowerPoint kept them to 2019, and one as it does since."""
+    older, newer = "http://schemas.openxmlformats.org/presentationml/2006/main", "urn:newer"
+    package, word = slide.part.package, "application/xml"
+    parts = {
+        "commentAuthors": f'<p:cmAuthorLst xmlns:p="{older}"><p:cmAuthor id="0" name="Ada  Okoye"/></p:cmAuthorLst>',
+        "authors": f'<n:authorLst xmlns:n="{newer}"><n:author id="{{7}}" name="Ben"/></n:authorLst>',
+    }
+    for name, xml in parts.items():
+        part = SlidePart(SlideURI(f"/ppt/{name}.xml"), word, package, xml.encode())
+        slides.part.relate_to(part, f"{_RELATION}/{name}")
+    body = f'<n:txBody><a:p xmlns:a="{_DRAWING}"><a:r><a:t>Done.</a:t></a:r></a:p></n:txBody>'
+    comments = (
+        f'<p:cmLst xmlns:p="{older}"><p:cm authorId="0"><p:text>Ask the\nworks council.</p:text></p:cm></p:cmLst>',
+        f'<n:cmLst xmlns:n="{newer}"><n:cm authorId="{{7}}">{body}</n:cm></n:cmLst>',
+    )
+    for number, xml in enumerate(comments):
+        part = SlidePart(SlideURI(f"/ppt/comments/comment{number}.xml"), word, package, xml.encode())
+        slide.part.relate_to(part, f"{_RELATION}/comments")
+
+
+def test_given_comments_and_a_chart_in_a_sheet_when_parsed_then_they_stand_below_its_rows() -> None:
+    book, saved = Workbook(), BytesIO()
+    sheet = book.active
+    assert sheet is not None
+    sheet.append(["pump", "litres"])
+    sheet["B1"].comment = Comment("By the\nold gauge.", "Ada Okoye")
+    chart = BarChart()
+    chart.title = "Litres a day"
+    sheet.add_chart(chart, "D2")
+    book.save(saved)
+    found = xlsx.parse(saved.getvalue(), "a.xlsx")
+    assert found.text.endswith("\n\nLitres a day\n\n> B1, Ada Okoye: By the\n> old gauge.")
+    assert [place for _, place in found.places][1:] == ["sheet Sheet, chart", "sheet Sheet, comments"]
