@@ -108,8 +108,8 @@ def _no_list(question: str, known: Values, reading: Reading) -> tuple[str, ...]:
     scan, nearly = reading.scan, nearly_lists(question, known, reading)
     if reading.unread and (several or one or nearly or (scan and (scan.fields or scan.by or scan.per))):
         return (told("list_not_made", reading.unread, question),)
-    if scan is None and (several or nearly):
-        return reading.warnings
+    if scan is None and reading.warnings and (several or one or nearly):
+        return (*reading.warnings, _INSTEAD)
     if several:
         return (reader_sentence("list_no_noun", question),)
     whole = bool(known.fields) and scan is not None and not reading.unread and bool(scan.fields or scan.by)
