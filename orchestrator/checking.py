@@ -12,6 +12,7 @@ from pydantic import ConfigDict, Field, ValidationError
 
 from shared.errors import InputError
 from shared.grounding import ClaimVerdict, Verdict, judge
+from shared.grounding.rows import table_rows
 from shared.language.sentences import BlockKind, sentence_spans
 from shared.language.text import terms
 from shared.models import Hit
@@ -122,11 +123,12 @@ def check_text(text: str, passages: Callable[[str], Sequence[CheckedPassage]]) -
         if span.kind in _HEADERS:
             not_read += 1
             continue
-        sentence = text[span.start : span.end]
-        near = passages(sentence)
-        texts = [f"{passage.title}\n{passage.text}" for passage in near]
-        each = [judge(sentence, [text]) for text in texts]
-        found.append(_checked(span.start, sentence, judge(sentence, texts), near, each))
+        own = text[span.start : span.end]
+        for start, end, claim in list(table_rows(own) if span.kind is BlockKind.TABLE else ()) or [(0, len(own), own)]:
+            near = passages(claim)
+            texts = [f"{passage.title}\n{passage.text}" for passage in near]
+            each = [judge(claim, [text]) for text in texts]
+            found.append(_checked(span.start + start, own[start:end], judge(claim, texts), near, each))
     counts = {name: sum(one.verdict == name for one in found) for name in ("supported", "contradicted", "unsupported")}
     disputed = sum(one.disputed for one in found)
     return TextCheck(sentences=tuple(found), not_read=not_read, disputed=disputed, **counts)

@@ -124,7 +124,9 @@ def changed(found: Alignment) -> str | None:
             )
             if known or any(_same(token, other) for other in source):
                 continue
-            if token.kind is TokenKind.CJK and not _is_other_word(said[place : place + 2], found):
+            if token.kind is TokenKind.CJK and not (
+                _is_other_word(said[place : place + 2], found) or _is_other_character(found, deviation)
+            ):
                 continue
             return f"“{found.claim.text[token.start : token.end]}” is not in the passage"
     return None
@@ -151,6 +153,16 @@ def _is_other_name(found: Alignment, deviation: Deviation, said: Sequence[Token]
     same = {token.key for token in said} & {token.key for token in source}
     few = 2 * len(same) < len(said)
     return few and len(said) <= _NAME and len(source) <= _LONG_NAME and min(len(said), len(source)) > 1
+
+
+def _is_other_character(found: Alignment, deviation: Deviation) -> bool:
+    """Whether one CJK character that the passage has nowhere ends a clause where the passage has another one."""
+    said, source = found.said(deviation), found.source(deviation)
+    if len(said) != 1 or not source or found.share < REPEATS or said[0].key in found.passage.low:
+        return False
+    before = found.passage.tokens[deviation.source[0] - 1] if deviation.source[0] else source[0]
+    joined = before.kind is source[0].kind is TokenKind.CJK and before.end == source[0].start
+    return joined and not source[0].plain
 
 
 def _is_other_word(tokens: Sequence[Token], found: Alignment) -> bool:

@@ -78,7 +78,7 @@ def judge(claim: str, passages: Sequence[str]) -> ClaimVerdict:
         return ClaimVerdict(verdict=Verdict.UNSUPPORTED, kind="too long", reason=reason)
     if not content_units(said.tokens):
         return ClaimVerdict(verdict=Verdict.SUPPORTED, kind="no claim", reason="it states nothing")
-    refused = ClaimVerdict(verdict=Verdict.UNSUPPORTED, kind="coverage", reason="there is no passage")
+    refused = ClaimVerdict(verdict=Verdict.UNSUPPORTED, kind="coverage", reason="no passage speaks of it")
     for number, part in ((number, part) for number, text in enumerate(passages) for part in _parts(text)):
         if _is_sentence(claim.strip(), part):
             return ClaimVerdict(verdict=Verdict.SUPPORTED, kind="quote", passage=number, share=1.0)

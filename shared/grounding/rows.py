@@ -64,6 +64,19 @@ def _tables(text: str) -> tuple[_Table, ...]:
     return tuple(_table(found) for found in _TABLE.finditer(text))
 
 
+def table_rows(text: str) -> Iterator[tuple[int, int, str]]:
+    """The rows of a text's tables as `text[start:end]`, each told as a sentence; of two columns without their heads."""
+    for found in _TABLE.finditer(f"{text}\n"):
+        start = found.start()
+        table = _table(found)
+        for number, line in enumerate(found[0].splitlines(keepends=True)[: len(table.rows) + _TWO]):
+            if number >= _TWO:
+                row = table.rows[number - _TWO]
+                told = f"{': '.join(row)}." if len(row) <= _TWO else _sentence(table.head, row)
+                yield start, start + len(line.rstrip()), told
+            start += len(line)
+
+
 def _table(found: re.Match[str]) -> _Table:
     lines = found[0].strip().split("\n")[: _MOST_ROWS + _TWO]
     head, rows = _cells(lines[0]), tuple(_cells(line) for line in lines[_TWO:])

@@ -49,7 +49,7 @@ def other_part(found: Alignment) -> str | None:
             if not same or other.start == own[0].start or passage.tokens[other.number].key in claim.known:
                 continue
             earlier = other.start < own[0].start
-            if _kind(passage, other.number) not in _like(_kind(claim, place)):
+            if _is_attribute(passage, other.number) or _kind(passage, other.number) not in _like(_kind(claim, place)):
                 continue
             if earlier and belongs(found, place):
                 continue  # words of an earlier part are left out in the ones behind it
@@ -58,6 +58,12 @@ def other_part(found: Alignment) -> str | None:
                 written = claim.text[token.start : token.end]
                 return f"{written} stands beside “{word}”, which the passage says of another number"
     return None
+
+
+def _is_attribute(text: TokenText, place: int) -> bool:
+    """Whether a number tells of what kind the word behind it is: two-lane."""
+    end = text.tokens[place].end
+    return text.low[end : end + 1] == "-" and text.low[end + 1 : end + 2].isalpha()
 
 
 def _behind(text: TokenText, part: _Part) -> int:

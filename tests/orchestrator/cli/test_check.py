@@ -104,3 +104,14 @@ def test_given_a_line_without_end_when_checked_then_reading_ends(monkeypatch: py
     code, _, err = _run("--file", "/dev/zero", "--json")
     assert code == 3
     assert "does not end" in err
+
+
+def test_given_a_table_when_checked_then_each_row_is_a_claim_with_its_place(tmp_path: Path) -> None:
+    source, facts = tmp_path / "source.txt", "| Designed by | Ada Byrne |\n| Kept | 90 days |\n"
+    text = f"Facts:\n\n| Fact | Value |\n|---|---|\n{facts}"
+    source.write_text("The relay was designed by Ada Byrne in 2019. Events are kept for 30 days.")
+    code, out, _ = _run(text, "--passages", str(source), "--json")
+    rows = [(text[one["start"] : one["end"]], one["verdict"]) for one in json.loads(out)["sentences"][-2:]]
+    assert rows[0] == ("| Designed by | Ada Byrne |", "supported")
+    assert (rows[1][0], code) == ("| Kept | 90 days |", 3)
+    assert rows[1][1] != "supported"
