@@ -14,7 +14,7 @@ from orchestrator.planning.lists.people import is_people
 from orchestrator.planning.lists.reading import Reading, read_question
 from orchestrator.planning.lists.runs import told
 from orchestrator.planning.lists.understood import understood
-from orchestrator.planning.lists.words import Sentence, compiled, kind_names
+from orchestrator.planning.lists.words import Sentence, compiled, kind_names, unique
 from shared.language.text import is_han, plain
 from shared.models import Filters
 from shared.models.enumeration import Scan, Values
@@ -119,6 +119,7 @@ def _read_own(  # noqa: PLR0913, PLR0917 - a question, what it is read with, and
     of_people = _of_people(inside) and compiled("<head_who>").search(text) is not None
     if reading is None or of_people:
         reading = read_question(question, filters, values, today, of_people=of_people)
+    reading = _among(reading, inside, question) if of_people else reading
     scan = reading.scan
     if not values.fields or (scan and scan.code):
         return reading
@@ -129,7 +130,16 @@ def _read_own(  # noqa: PLR0913, PLR0917 - a question, what it is read with, and
     dated = ask(inside.model_copy(update={"after": inside.after or _FIRST_DAY})).documents
     if dated >= _DATED * values.documents:
         return reading
-    return read_question(question, filters, values, today, undated=True, of_people=of_people)
+    again = read_question(question, filters, values, today, undated=True, of_people=of_people)
+    return _among(again, inside, question) if of_people else again
+
+
+def _among(reading: Reading, inside: Filters, question: str) -> Reading:
+    """The reading with a word of it that who is asked for is a document itself."""
+    if reading.scan is None or reading.scan.per:
+        return reading
+    among = told("list_who_among", (*inside.kinds, *inside.paths), question)
+    return reading.model_copy(update={"warnings": unique([*reading.warnings, among])})
 
 
 def _among_people(
@@ -159,9 +169,7 @@ def _among_people(
     if len(found) != 1:
         return None
     reading, own, inside = found[0]
-    warnings = [told("list_who_among", (*inside.kinds, *inside.paths), question)] if _of_people(inside) else []
-    update = {"scan": _narrowed(reading.scan, inside), "warnings": (*reading.warnings, *warnings)}
-    return reading.model_copy(update=update), own
+    return reading.model_copy(update={"scan": _narrowed(reading.scan, inside)}), own
 
 
 def _narrowed(scan: Scan | None, inside: Filters) -> Scan | None:
