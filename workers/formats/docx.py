@@ -23,7 +23,7 @@ from lxml import etree
 
 from workers.formats import drawings
 from workers.formats.archive import checked_archive
-from workers.formats.parsed import FilePart, FormatError, Parsed, about, heading, joined, quoted, table
+from workers.formats.parsed import FilePart, FormatError, Parsed, about, heading, joined, quoted, table, unmarked
 
 #: Word writes the names of its own styles in English, whatever language it speaks.
 _LEVEL = re.compile(r"heading ?(\d)", re.IGNORECASE)
@@ -170,7 +170,7 @@ def _paragraph(paragraph: Paragraph) -> str:
     if level := _LEVEL.match(style):
         return heading(int(level[1]), text)
     is_item = style.lower().startswith("list") or next(paragraph._p.iter(f"{_W}numPr"), None) is not None  # noqa: SLF001
-    return f"- {' '.join(text.split())}" if is_item else text
+    return f"- {' '.join(text.split())}" if is_item else unmarked(text)
 
 
 def _text_of(element: etree._Element) -> str:

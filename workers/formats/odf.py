@@ -8,7 +8,7 @@ from typing import Any
 from defusedxml.ElementTree import ParseError, fromstring
 
 from workers.formats.archive import checked_archive, member
-from workers.formats.parsed import FilePart, FormatError, Parsed, heading, joined, sheet_parts, table
+from workers.formats.parsed import FilePart, FormatError, Parsed, heading, joined, sheet_parts, table, unmarked
 
 _OFFICE, _TEXT, _TABLE, _DRAW = (
     f"{{urn:oasis:names:tc:opendocument:xmlns:{name}:1.0}}" for name in ("office", "text", "table", "drawing")
@@ -49,7 +49,7 @@ def _blocks(element: Any, depth: int) -> Iterator[str]:
         if child.tag == f"{_TEXT}h":
             yield heading(int(child.get(f"{_TEXT}outline-level", "1") or 1), _text(child))
         elif child.tag == f"{_TEXT}p":
-            yield _text(child)
+            yield unmarked(_text(child))
         elif child.tag == f"{_TEXT}list":
             yield "\n".join(
                 f"- {text}" for item in child.iter(f"{_TEXT}list-item") if (text := _text(item, f"{_TEXT}list"))

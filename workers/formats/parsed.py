@@ -19,6 +19,7 @@ NO_TEXT = "has no text"
 _SHEET_ROWS = 20
 _SPACES = re.compile(r"[ \t\u00a0]+")
 _LINES = re.compile(r"\n{3,}")
+_LIKE_HEADING = re.compile(r"#{1,6}[ \t][^`\n]*+")
 _CONTROLS = dict.fromkeys((*range(0x09), *range(0x0B, 0x20)))
 _CONTROL_CHARACTERS = tuple(map(chr, _CONTROLS))
 
@@ -156,6 +157,11 @@ def heading(level: int, text: str) -> str:
     """A Markdown heading; "" for none."""
     line = " ".join(text.split())
     return f"{'#' * min(max(level, 1), 6)} {line}" if line else ""
+
+
+def unmarked(text: str) -> str:
+    """A paragraph; one that would read as a heading, such as a command behind the prompt of root, as code."""
+    return f"`{text}`" if _LIKE_HEADING.fullmatch(text) else text
 
 
 def quoted(text: str, *said: str) -> str:

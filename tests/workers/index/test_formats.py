@@ -509,3 +509,9 @@ def test_given_a_sheet_with_one_row_at_its_end_when_parsed_then_the_rows_left_ou
     book.active.cell(row=1_048_576, column=16_384, value="far")
     found = _parsed(parser, ".xlsx", _saved(book))
     assert "rows after 100,000 were left out" in found.notes[0]
+
+
+def test_given_a_paragraph_that_begins_like_a_heading_when_parsed_then_it_is_none(parser: ParserPool) -> None:
+    document = Docx()
+    document.add_paragraph("# ip addr show")
+    assert _parsed(parser, ".docx", _saved(document)).text == "`# ip addr show`"
