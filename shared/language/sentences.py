@@ -11,7 +11,8 @@ from itertools import accumulate, islice
 from shared.language import alternatives, derived
 from shared.language.text import has_cjk
 
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+#: A longer line of tildes is a ruler, or underlines a title of plain text.
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,15}(?!~))")
 _HEADING = re.compile(r" {0,3}#{1,6}(\s|$)")
 _MARKER = re.compile(r"[ \t]*(?:(?:[-*+]|\d{1,3}[.)、]|#\.)[ \t]+(?:\[[ xX]\][ \t]+)?)?(?:>[ \t]?)*")
 _EXPLICIT = re.compile(r"\s*\.\.(?:\s|$)")

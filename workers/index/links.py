@@ -37,7 +37,7 @@ _SOURCE_FOLDERS = frozenset({"doc", "docs", "documentation"})
 _LINKING = ("](", "[[", "]:")
 _IMAGE = re.compile(r"!\[[^\[\]]*+\]\([^()]*+\)")
 _EXTERNAL = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*+:|[/#]")
-_FENCE = re.compile(r"[ \t>*+-]*+(?:\d{1,9}+[.)][ \t]++)?(`{3,}+|~{3,}+)(.*+)")
+_FENCE = re.compile(r"[ \t>*+-]*+(?:\d{1,9}+[.)][ \t]++)?(`{3,}+|~{3,15}+(?!~))(.*+)")
 _TICKS = re.compile(r"`++")
 
 

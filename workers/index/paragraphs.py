@@ -12,7 +12,7 @@ from workers.labelled import is_known, is_rule, labelled, opened
 _MOST_LINES, _MOST_CHARS = 2000, 500
 #: Items of a list below a name that are its values.
 _MOST_ITEMS = 16
-_FENCE = re.compile(r"\s{0,3}(?:>\s?)*(`{3,}|~{3,})")
+_FENCE = re.compile(r"\s{0,3}(?:>\s?)*(`{3,}|~{3,15}(?!~))")
 _HEADING = re.compile(r"\s{0,3}(#{1,6})\s++((?:[^\s#:：]++|[\s#:：]++(?=[^\s#:：]))*+)[\s#:：]*+")
 _UNDERLINE = re.compile(r"([=\-~^\"'`#*+.:_])\1{2,}\s*")
 _BORDER = re.compile(r"\s*=+(?: +=+)+\s*")

@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from itertools import pairwise
 from typing import NamedTuple
 
 from shared.language import derived_of_passages, languages, question_language
@@ -39,6 +40,7 @@ class Weights(NamedTuple):
 
     own: float = 1.6  # share of the question's terms that it holds
     inherited: float = 2.0  # the same, those of title and heading counted as its own
+    before: float = 1.0  # the same of the sentence before, to which it points back: "It weighs"
     rest: float = 2.0  # share of the terms that no title has, which the question asks about
     kind: float = 1.0  # it holds an answer of the kind that is asked for
     relation: float = 0.75  # and says what the question asks, if in other words
@@ -144,6 +146,14 @@ class SentenceScorer:
         self._question, self._pages = question, pages
         self._asked = tuple(terms(question))
         self._held = [one.words | one.lead for one in sentences]
+        self._before = {  # a sentence about its page leaves nothing open to which "it" could point
+            one: before.words
+            for before, one in pairwise(sentences)
+            if (before.number, before.position + 1) == (one.number, one.position)
+            and points_back(one.text)
+            and not points_back(before.text)
+            and before.words.isdisjoint(pages.title_terms[one.number - 1])
+        }
         self._weights: dict[tuple[str, ...], dict[str, float]] = {}
 
     def scores(
@@ -188,11 +198,13 @@ class SentenceScorer:
         lead, several = pages.leads[at], pages.named_count > 1
         shown, words = need.shown(one.text, pages.titles[at]), one.words | one.lead
         score = add.own * share(weights, one.words) + add.inherited * share(weights, words | lead)
+        score += add.before * shown * share(weights, self._before.get(one, frozenset()) - words - lead)
         score += add.rest * share(rest, words) + add.rank * rank + add.place / (1 + one.place)
         score += add.length * min(1.0, len(one.words) / _FULL_TERMS)
         score += shown * (add.kind + add.relation * need.related(words))
         score += add.keyed * bool(one.subject and one.subject <= weights.keys()) + add.defines * need.defines(one.text)
-        score += add.code * one.code + add.section * self._section(need, one)
+        command = need.steps and not weights.keys().isdisjoint(one.words)
+        score += add.code * (one.code and not command) + add.section * self._section(need, one)
         score += add.field * self._is_other_field(need, one, weights, shown)
         if pages.named[at]:
             first = add.compared_first if one.position == 0 else 0.0

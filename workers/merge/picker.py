@@ -17,7 +17,7 @@ from shared.language.subjects import subject_or_all
 from shared.language.text import flat, is_cjk_text, term_set, terms
 from shared.models import MergedHit
 from workers.display import plain_line
-from workers.merge.asked_for import AskedFor, asked_for
+from workers.merge.asked_for import AskedFor, asked_for, own_part
 from workers.merge.attributes import AskedAttribute
 from workers.merge.dated import Days, iso
 from workers.merge.evidence import FARTHEST, Pages, SentenceScorer, points_back
@@ -32,6 +32,7 @@ _FLOOR = 0.1  # of the best hit's score: what scores less is not quoted
 _FLOOR_NAMED = 0.05  # where the question names a page: others may answer that only the named one leads to
 _MIN_OF_BEST = 0.5  # of the best sentence's score; what is weaker is left out
 _LIST_OF_BEST = 0.65  # of the best sentence's score: a list with an item that good is the way that is asked for
+_LIST_ELSEWHERE = 0.85  # the same, of a list in another passage, below a heading without a word of the question
 _GROUP_SHARE = 0.3  # of a subquestion's terms in each sentence that is quoted for it
 _PART_OF_BEST = 0.6  # of the best sentence of a part
 PART_WIDTH = 180  # characters for a part of the question
@@ -134,8 +135,7 @@ class Picker:
         kept = versions or [one for one in chosen if one.series or asked.touches(one)]
         if need.checked and not asked.unsure and not versions:
             kept.sort(key=lambda one: not asked.says(one))
-        if (cause := self._cause(query, asked, kept)) is not None:
-            kept = [cause, *(one for one in kept if one != cause)]
+        kept = self._with_cause(query, asked, kept)
         if kept and kept[0].code and (block := self._block_of(kept[0])):
             kept = [block, *(one for one in kept if one.quote not in block.quote)]
         latest = self._latest(query, asked)
@@ -155,14 +155,26 @@ class Picker:
         title = f"{plain_line(bare(self._hits[latest.number - 1].title))} ({iso(dated[latest])})"
         return replace(latest, text=f"{reader_sentence('of_page', latest.text, title)}{latest.text}")
 
-    def _cause(self, query: str, asked: AskedAttribute, kept: Sequence[QuotableSentence]) -> QuotableSentence | None:
-        """The sentence behind one that is quoted that gives its cause, where none that is quoted gives one."""
+    def _with_cause(
+        self, query: str, asked: AskedAttribute, kept: Sequence[QuotableSentence]
+    ) -> list[QuotableSentence]:
+        """Where a cause is asked for and none is quoted: with the sentence behind one that is quoted that gives it.
+
+        Below a heading that asks why, the one behind the best gives it in any words.
+        """
         need = asked_for(query)
-        if any(need.explained_by(one.text) for one in kept):
-            return None
+        if not kept or need.kinds != (AnswerKind.CAUSE,) or any(need.explained_by(one.text) for one in kept):
+            return [*kept]
         places = {(one.number, one.position + 1) for one in kept}
-        after = (one for one in self._passages if (one.number, one.position) in places and points_back(one.text))
-        return next((one for one in after if need.explained_by(one.text) and asked.says(one)), None)
+        after = [one for one in self._passages if (one.number, one.position) in places]
+        back = (one for one in after if points_back(one.text) and need.explained_by(one.text) and asked.says(one))
+        if (cause := next(back, None)) is not None:
+            return [cause, *(one for one in kept if one != cause)]
+        best = kept[0]
+        if AnswerKind.CAUSE not in asked_for(self._pages.headings[best.number - 1]).kinds:
+            return [*kept]
+        nearest = [one for one in after if (one.number, one.position) == (best.number, best.position + 1)]
+        return [best, *nearest, *(one for one in kept[1:] if one not in nearest)]
 
     def _beside(self, latest: QuotableSentence, query: str, asked: AskedAttribute) -> list[QuotableSentence]:
         """What is quoted with the latest statement, where "yes or no" is asked: how its section begins.
@@ -223,7 +235,7 @@ class Picker:
         bound = named_numbers(query, self._hits)
         left = self._of_named(bound, query, list(left))
         scores = self._scorer.scores(query, self._ranks(node_id), left)
-        chosen = self._steps(scores) if need.steps and limit > 1 else []
+        chosen = self._steps(query, scores) if need.steps and limit > 1 else []
         used, least = sum(quote_width(one.text) for one in chosen), -math.inf
         for one in self._in_turn(scores):
             if len(chosen) >= limit or scores[one] < least or (width and used > (1 - _LEFT) * width):
@@ -292,24 +304,27 @@ class Picker:
             return rows
         fit = [one for one in every if asked.says(one)]
         own, rivals = self._scorer.own_share, [(other, asked_for(other)) for other in others]
+        about = query
+        if not terms(own_part(query)[1]):  # "and when?" is asked of what the whole question is about
+            about, rivals = self._question, []
         left = []
         for one in fit:
-            title, held = self._titles[one.number - 1], own(query, one)
+            title, held = self._titles[one.number - 1], own(about, one)
             better = (own(other, one) > held and rival.answered_by(one.text, title) for other, rival in rivals)
             if not any(better):
                 left.append(one)
         if need.steps:  # one of its steps says what is asked: the list is quoted whole
             lists = {(one.number, one.series) for one in fit if one.series}
             left = [one for one in every if one in left or (one.series and (one.number, one.series) in lists)]
-        again = max((one for one in self.picked if one in fit), key=lambda one: own(query, one), default=None)
+        again = max((one for one in self.picked if one in fit), key=lambda one: own(about, one), default=None)
         chosen = self._chosen(need, query, node_id, left or fit, limit, PART_WIDTH, _PART_OF_BEST)
         if any(one.series for one in chosen):
             return chosen
-        if again and all(own(query, again) > own(query, one) for one in chosen):
+        if again and all(own(about, again) > own(about, one) for one in chosen):
             return [again]
         return self._days.newest_first(query, chosen, self._latest(query, asked))[:limit]
 
-    def _steps(self, scores: Mapping[QuotableSentence, float]) -> list[QuotableSentence]:
+    def _steps(self, query: str, scores: Mapping[QuotableSentence, float]) -> list[QuotableSentence]:
         """The ordered list that answers, whole and in order, each step with number and code; empty where none does."""
         best = max(scores, key=lambda one: scores[one], default=None)
         lists: dict[tuple[int, int], list[QuotableSentence]] = {}
@@ -318,7 +333,10 @@ class Picker:
                 lists.setdefault((one.number, one.series), []).append(one)
         held = {key: max(scores[one] for one in items) for key, items in lists.items() if len(items) > 1}
         key = max(held, key=lambda key: (held[key], -key[0], -key[1]), default=None)
-        if best is None or key is None or held[key] < _LIST_OF_BEST * scores[best]:
+        if best is None or key is None:
+            return []
+        named = best.number == key[0] or not term_set(query).isdisjoint(term_set(self._pages.headings[key[0] - 1]))
+        if held[key] < (_LIST_OF_BEST if named else _LIST_ELSEWHERE) * scores[best]:
             return []
         items = sorted(lists[key], key=lambda one: one.position)
         numbers = list(accumulate(int(not one.code) for one in items))

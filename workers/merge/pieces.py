@@ -7,6 +7,7 @@ import re
 import textwrap
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import islice
 
 from shared.language import derived_of_passages
 from shared.language.sentences import BlockKind, TextSpan, blocks, split_block
@@ -41,6 +42,8 @@ _SENTENCE = re.compile(
 _LINK = re.compile(r"\[[^\[\]\n]{1,300}\]\([^()\s]{1,500}\)")
 #: A line that is a question, as in a list of questions and answers: what stands below it answers it.
 _ASKED = re.compile(r"(?:(?![.!?。！？]\s|[。！？?](?!$)).){3,160}[?？]")
+#: A line "Key: value" among others, as a page begins with.
+_FIELD_LINE = re.compile(r"[^\s:：][^:：\n]{0,23}[:：](?:(?<=：)|\s)\s*\S")
 _PROMPT = re.compile(r"\s*(?:\$ |>>> |# (?=\w+ -)|% )?")
 _COMMENT = re.compile(r"\s*(?:#|//|--|/\*|\*)")
 
@@ -187,7 +190,7 @@ def _pieces(text: str) -> Iterator[_Piece]:
             term = ""
         if block.kind is BlockKind.PROSE and not marker:
             lead_in = source if source.rstrip().endswith((":", "：")) else ""
-            said = source
+            said = source if lead_in or len(list(islice(split_block(text, block), 2))) == 1 else ""
 
 
 def _question_above(block: TextSpan, source: str, marker: str, above: tuple[str, str]) -> tuple[str, str]:
@@ -217,6 +220,10 @@ def _prose(text: str, block: TextSpan, *, item: bool) -> Iterator[_Piece]:
     if (item or defined) and quote_width(source) <= MAX_QUOTE:
         shown = f"{defined[1]}: {source[defined.end() :]}" if defined and "\n" in defined[0] else source
         yield _Piece(source, shown, subject=subject)
+        return
+    fields = source.split("\n")
+    if len(fields) > 1 and all(map(_FIELD_LINE.match, fields)):
+        yield from (_Piece(line.strip(), line) for line in fields)
         return
     lines = source.split("\n", 2)
     hanging = len(lines) > 1 and lines[1].startswith("  ") and len(lines[0]) <= MAX_QUOTE

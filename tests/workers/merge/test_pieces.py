@@ -89,3 +89,16 @@ def test_given_links_then_a_label_in_a_sentence_counts_and_none_is_cut_in_two() 
     found = shown(f"{listed}{image}\n{long}\n")
     assert found[0] == "Supports 69 languages"
     assert all(any(map(str.isalnum, text)) and "](" not in text for text in found)
+
+
+def test_given_fields_line_by_line_then_each_is_a_piece() -> None:
+    assert shown("负责人：林若溪\n状态：已批准") == ["负责人：林若溪", "状态：已批准"]
+    assert shown("Owner: Priya Raman\nStatus: in review") == ["Owner: Priya Raman", "Status: in review"]
+
+
+def test_given_a_ruler_of_tildes_then_what_stands_below_it_is_no_code() -> None:
+    ruler = "~" * 26
+    assert shown(f"Valgrind is a tool.\n\n{ruler}\n\nsee the manual of it") == [
+        "Valgrind is a tool.",
+        "see the manual of it",
+    ]

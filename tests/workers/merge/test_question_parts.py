@@ -123,3 +123,20 @@ def test_given_steps_that_are_mostly_commands_then_a_chinese_part_has_them_all()
     text = "1. 用 `obsdb list-backups` 找到备份。\n2. 停止写入：`obsdb freeze --all --now`。\n3. 恢复并核对。\n"
     picker = Picker("怎么恢复数据库，要多久？", [hit(1, text, "0.1", title="恢复数据库")])
     assert len(picker.part("怎么恢复数据库？", "0.1", 8, ["要多久？"])) == 3
+
+
+def test_given_a_part_of_one_word_then_the_sentence_that_answers_the_rest_is_quoted_for_it_too() -> None:
+    question = "Who changed the battery of the valve controller and when?"
+    text = "The valve controller is a Hunter X2, near the door. Its battery was changed by Tomasz on 3 May 2026."
+    table = "\n\n| bed | crop | sown |\n| --- | --- | --- |\n| A1 | basil | 2026-02-14 |"
+    first, second, *_ = extract(question, pool(hit(1, text + table)), tree(question)).text.split("\n\n")
+    assert first == "Notes: Its battery was changed by Tomasz on 3 May 2026. [1]"
+    assert second == "Its battery was changed by Tomasz on 3 May 2026. [1]"
+
+
+def test_given_a_heading_that_asks_why_then_the_cause_may_stand_in_any_words() -> None:
+    question = "Why did the frost alarm stay silent on 7 April?"
+    text = "On 7 April the temperature fell and no frost alarm rang. The sensor had been unplugged for cleaning."
+    titled = hit(1, text).model_copy(update={"heading": "Why the frost alarm stayed silent"})
+    assert "unplugged" in extract(question, pool(titled), tree(question)).text
+    assert "unplugged" not in extract(question, pool(titled.model_copy(update={"heading": "Log"})), tree(question)).text
