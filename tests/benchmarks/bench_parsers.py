@@ -11,6 +11,7 @@ machine does not stretch.
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import statistics
@@ -115,6 +116,7 @@ def _made(files: list[bytes], pool: ParserPool) -> Spent:
 
 def _ingested(folder: Path, files: list[bytes], pages: int) -> tuple[Spent, dict[str, float]]:
     """What an ingest takes from bytes to the store, in batches as the index queue takes them, and its parts a page."""
+    gc.set_threshold(10_000)  # as in a worker
     store = in_place(folder)
     indexer = Indexer(store, None, Settings())
     indexer._maker._seen = 1 << 30  # as behind the first MB
