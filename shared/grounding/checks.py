@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from shared.grounding.alignment import NEAR, Alignment, Deviation
+from shared.grounding.coverage import content_units, coverage, is_unit
 from shared.grounding.frames import replaced
 from shared.grounding.modality import denied_twice, denied_word, hedged, quantified, withdrawn
 from shared.grounding.names import names
@@ -30,10 +31,6 @@ Cells = dict[int, dict[int, str]]
 Check = Callable[[Alignment], str | None]
 #: From this share on, a word that the passage does not have is a change of it even where it replaces none.
 REPEATS = 0.72
-#: Below this share of content words, a claim in words of its own is not what the passage says.
-LEAST_COVERAGE = 0.55
-#: Of a claim of so few words that speaks of each by itself, more has to be there.
-_FEW_WORDS, _LEAST_OF_FEW = 3, 0.7
 #: Tokens that a hedge, or what stands between two names, has at most.
 _FEW = 4
 _CONTEXT = 2
@@ -41,8 +38,6 @@ _CONTEXT = 2
 _SCOPE = 3
 #: From this share of its words on a clause says little else than the claim.
 _SAME_CLAUSE = 0.6
-#: A clause of so many words of weight of which the passage has none is a statement of its own.
-_INVENTED = 2
 #: Characters of a name or word that takes the place of another one.
 _NAME, _LONG_NAME = 4, 7
 #: From this share of a claim's words of weight on, a sentence speaks of the same matter.
@@ -119,7 +114,7 @@ def changed(found: Alignment) -> str | None:
         for place, token in enumerate(said):
             known = (
                 token.key in light_words()
-                or _is_unit(token, found.claim)
+                or is_unit(token, found.claim)
                 or _stands(token, said[place + 1 : place + 2], found)
             )
             if known or any(_same(token, other) for other in source):
@@ -136,11 +131,6 @@ def _adds(found: Alignment, deviation: Deviation) -> bool:
     """Whether the claim adds something to a list: "lorries and buses"."""
     words = found.said(deviation)
     return bool(words) and deviation.said[0] > 0 and words[0].key in number_joints()
-
-
-def _is_unit(token: Token, text: TokenText) -> bool:
-    """Whether a word is the unit of the number before it, which the check of the numbers has read."""
-    return any(0 <= token.start - text.tokens[place].end <= 1 for place in text.counted)
 
 
 def _is_other_name(found: Alignment, deviation: Deviation, said: Sequence[Token], source: Sequence[Token]) -> bool:
@@ -168,38 +158,6 @@ def _is_other_character(found: Alignment, deviation: Deviation) -> bool:
 def _is_other_word(tokens: Sequence[Token], found: Alignment) -> bool:
     """Whether two CJK characters side by side are a word of which the passage has nothing."""
     return len(list(cjk_pairs(tokens))) == 1 and not all(token.key in found.passage.known for token in tokens)
-
-
-def coverage(found: Alignment) -> str | None:
-    """Enough of the claim's words of weight stand in the passage."""
-    units = content_units([token for token in found.claim.tokens if not _is_unit(token, found.claim)])
-    if not units:
-        return None
-    whole = {unit for unit in units if unit.startswith("#") or unit in found.passage.stems}
-    known = sum(unit in whole or _joins(unit, whole, found) for unit in units)
-    share = known / len(units)
-    if invented := _invented(found, whole):
-        return f"“{invented}” is not in the passage"
-    if share < (LEAST_COVERAGE if len(units) > _FEW_WORDS else _LEAST_OF_FEW):
-        return f"only {known} of its {len(units)} words of weight are in the passage"
-    return None
-
-
-def _invented(found: Alignment, whole: set[str]) -> str:
-    """The clause of a claim of several of which the passage has nothing."""
-    claim = found.claim
-    for first, last in claim.clauses if len(claim.clauses) > 1 else ():
-        units = content_units(claim.tokens[first:last])
-        if len(units) >= _INVENTED and not any(unit in whole or _joins(unit, whole, found) for unit in units):
-            return claim.slice(first, last)
-    return ""
-
-
-def _joins(unit: str, whole: set[str], found: Alignment) -> bool:
-    """Whether two CJK characters are the end and the beginning of two words of which the passage has both."""
-    if unit.isascii() or len(unit) != _CONTEXT or any(char not in found.passage.low for char in unit):
-        return False
-    return any(one != unit and (one[-1] == unit[0] or one[0] == unit[-1]) for one in whole)
 
 
 #: The order in which they are asked; the first that objects gives a verdict its kind.
@@ -233,12 +191,6 @@ CHECKS: tuple[tuple[str, Check], ...] = (
 )
 #: What these object to, the passage says otherwise; the others only do not find it.
 CONTRADICTING = frozenset({"number", "name", "negation", "opposed", "roles"})
-
-
-def content_units(tokens: Sequence[Token]) -> list[str]:
-    """What coverage counts: stems of words of weight, numbers, and pairs of neighbouring CJK characters."""
-    words = [stem_of(token.key) for token in tokens if token.kind is not TokenKind.CJK and weighs(token)]
-    return words + list(cjk_pairs([token for token in tokens if not token.plain]))
 
 
 def _near(found: Alignment) -> Sequence[Deviation]:

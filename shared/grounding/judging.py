@@ -9,7 +9,8 @@ from enum import StrEnum
 from pydantic import Field
 
 from shared.grounding.alignment import NEAR, Alignment, align
-from shared.grounding.checks import CHECKS, CONTRADICTING, content_units
+from shared.grounding.checks import CHECKS, CONTRADICTING
+from shared.grounding.coverage import content_units
 from shared.grounding.rows import Row, told_by_rows
 from shared.grounding.tokens import tokens_of
 from shared.models.base import Model
