@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import pytest
@@ -55,12 +54,11 @@ def fault(fake: FakeOpenAI, endpoint: str, holds: str, step: Step) -> None:
 
 def asked(client: Ramify, **options: object) -> Answer:
     """The answer with all of its leaves, which was there before the deadline."""
-    begun = time.monotonic()
     job_id = client.submit(QUESTION, deadline_s=DEADLINE_S, **options)
     status = client.wait(job_id, 3 * DEADLINE_S)
-    took = time.monotonic() - begun
     assert status.state == "done", status.error
-    assert took < 1.5 * DEADLINE_S  # the hang is of 60 s; a busy machine fetches the answer late
+    assert status.finished_at is not None
+    assert status.finished_at - status.created_at < DEADLINE_S
     answer = client.result(job_id)
     assert answer.coverage == f"{len(answer.leaves)} of {len(answer.leaves)} leaves answered"
     assert not answer.partial
