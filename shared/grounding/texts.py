@@ -290,10 +290,9 @@ class TokenText:
     @cached_property
     def sentences(self) -> list[tuple[Token, ...]]:
         """The tokens sentence by sentence."""
-        ends = sentence_ends(self.text)
         found: list[tuple[Token, ...]] = []
         first = 0
-        for end in (*ends, len(self.low)):
+        for end in (*self._ends, len(self.low)):
             last = bisect_left(self.tokens, end, key=lambda token: token.start)
             if last > first:
                 found.append(self.tokens[first:last])
@@ -307,7 +306,11 @@ class TokenText:
 
     def sentence_start(self, place: int) -> int:
         """Where the sentence that holds character `place` begins."""
-        return max((end for end in sentence_ends(self.text) if end <= place), default=0)
+        return max((end for end in self._ends if end <= place), default=0)
+
+    @cached_property
+    def _ends(self) -> list[int]:
+        return sentence_ends(self.text)
 
 
 def sentence_ends(text: str) -> list[int]:

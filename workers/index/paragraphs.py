@@ -76,12 +76,12 @@ class _Cutter:
         rule = is_rule(line) and not table
         if self._lines and rule and self._in_table() and _GRID.fullmatch(line):
             return
-        ends = bool(mark or self._fence or level or rule or not line.strip())
+        ends = bool(mark or self._fence or level or rule)
         if self._lines and (ends or table != self._in_table()):
             yield from self.end()
         if level:
             self._heading, self._titled = (level[2] if len(level[1]) > 1 else ""), True
-        elif mark or self._fence or (rule and line.strip()):
+        elif mark or self._fence or rule:
             self._heading = ""
         elif not ends:
             self._lines.append(line)
