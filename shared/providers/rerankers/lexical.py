@@ -93,16 +93,17 @@ def lexical_parts(query: str, hits: Sequence[Hit]) -> list[LexicalParts]:
     documents = [as_terms(hit.title, hit.heading, hit.text) for hit in hits]
     weights = candidate_idf(asked, [document.words for document in documents])
     pairs = {pair: weights[pair[0]] + weights[pair[1]] for pair in pairwise(asked)}
+    total, total_pairs = sum(weights.values()), sum(pairs.values())
     question = _joined(asked)
     found = []
     for fused, document in zip(_scaled([hit.score for hit in hits]), documents, strict=True):
         present = document.words
         # Most chunks have both terms of no pair: then its neighbours need not be known.
         possible = any(first in present and second in present for first, second in pairs)
-        neighbours = set(pairwise(document.sequence)) if possible else set()
-        words, lead = _share(weights, present), _share(weights, document.lead)
+        close = _share(pairs, total_pairs, set(pairwise(document.sequence))) if possible else 0.0
+        words, lead = _share(weights, total, present), _share(weights, total, document.lead)
         named = float(bool(document.title) and document.title in question)
-        found.append(LexicalParts(fused, words, lead, _share(pairs, neighbours), named))
+        found.append(LexicalParts(fused, words, lead, close, named))
     if asked:
         mentioned = _mentioned(documents, [parts.score for parts in found])
         both = zip(found, mentioned, strict=True)
@@ -153,9 +154,8 @@ def _scaled(scores: Sequence[float]) -> list[float]:
     return [(score - low) / top if top > 0 else 0.0 for score in scores]
 
 
-def _share(weights: Mapping[_Key, float], present: AbstractSet[_Key]) -> float:
-    total = sum(weights.values())
-    return sum(weight for key, weight in weights.items() if key in present) / total if total > 0 else 0.0
+def _share(weights: Mapping[_Key, float], total: float, present: AbstractSet[_Key]) -> float:
+    return sum([weight for key, weight in weights.items() if key in present]) / total if total > 0 else 0.0
 
 
 def _joined(words: Iterable[str]) -> str:

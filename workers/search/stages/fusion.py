@@ -87,10 +87,11 @@ def fuse(
     if len(lists) > 1 and options.method == "rrf" and (options.first_bonus or options.next_bonus):
         given = {name: weights[name] for name in lists}
         found = {chunk_id: _with_bonus(one, parts[chunk_id], given, options) for chunk_id, one in found.items()}
-    return by_score([
-        Candidate(hit.but(parts={**parts[hit.chunk_id], "fused": score}), score, effects)
-        for hit, score, effects in found.values()
-    ])  # fmt: skip
+    for chunk_id, candidate in found.items():
+        parts[chunk_id]["fused"] = candidate.score
+    return by_score(
+        [Candidate(hit.but(parts=parts[chunk_id]), score, effects) for chunk_id, (hit, score, effects) in found.items()]
+    )
 
 
 def _with_bonus(
