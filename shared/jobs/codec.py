@@ -11,8 +11,9 @@ from pydantic import BaseModel
 from pydantic_core import to_json
 
 M = TypeVar("M", bound=BaseModel)
-#: zlib's levels: for most blobs, which are small; for what is read once and deleted with its job, not compressed.
-FAST, STORED = 1, 0
+#: zlib's levels: for most blobs, which are small; for what is read once and deleted with its job, not compressed; for
+#: answers, which take most of what a job keeps.
+FAST, STORED, KEPT = 1, 0, 5
 _SMALL_LEVEL = 9
 #: What a blob may unpack to: always so much, so many times its size, and never more (bytes).
 _ALWAYS_BYTES, _MOST_TIMES, _MAX_BYTES = 16_000_000, 200, 256_000_000
@@ -42,11 +43,16 @@ def pack_small(model: BaseModel | None) -> bytes:
 
 
 def compressed(value: object, level: int = FAST) -> bytes:
-    """The blob of what JSON has a form for. Raises: ValueError for what it has none for, such as NaN."""
+    """The blob of what JSON has a form for. Raises: as `json_bytes`."""
+    return compressed_bytes(json_bytes(value), level)
+
+
+def json_bytes(value: object) -> bytes:
+    """UTF-8 JSON. Raises: ValueError for what has no form in it, such as NaN."""
     data = to_json(value)
     if b"NaN" in data or b"Infinity" in data:
         json.dumps(value, allow_nan=False)  # raises for a number; a text may hold the word
-    return compressed_bytes(data, level)
+    return data
 
 
 def compressed_bytes(data: bytes, level: int = FAST) -> bytes:

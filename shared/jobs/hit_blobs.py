@@ -119,20 +119,22 @@ def _unpacked(blob: object, kind: type[M], read: ReadChunks, seen: set[str]) -> 
 def pack_answer(answer: Answer) -> bytes:
     """An answer with each chunk once, under `chunks`: the results and the leaves have mostly the same."""
     numbers: dict[str, str] = {}
-    chunks: dict[str, Any] = {}
+    chunks: list[str] = []
 
     def found(hits: Sequence[Hit]) -> list[dict[str, Any]]:
         known = [_chunk(hit) for hit in hits]
         for chunk in known:
             if chunk.ref not in numbers:
                 numbers[chunk.ref] = number = str(len(numbers) + 1)
-                chunks[number] = from_json(chunk.text)
+                chunks.append(f'"{number}":{chunk.text}')
         return [_found(hit, numbers[chunk.ref]) for hit, chunk in zip(hits, known, strict=True)]
 
     results = found(answer.results)
     leaves = [{**_rest(leaf, "hits"), "hits": found(leaf.hits)} for leaf in answer.leaves]
     rest = _rest(answer.model_copy(update={"leaves": ()}), "results")
-    return codec.compressed({**rest, "results": results, "leaves": leaves, "chunks": chunks})
+    found_of_each = codec.json_bytes({**rest, "results": results, "leaves": leaves})
+    texts = ",".join(chunks).encode()  # JSON already, of `_chunk`
+    return codec.compressed_bytes(b'%b,"chunks":{%b}}' % (found_of_each[:-1], texts), codec.KEPT)
 
 
 def unpack_answer(blob: object) -> Answer:

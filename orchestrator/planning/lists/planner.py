@@ -74,7 +74,16 @@ def plan_list(run: TaskRun, app: Celery, settings: Settings, *, possible: bool =
     Tables(run.jobs.client, settings).put_scan(job.id, scan)
     limits = settings.enumeration
     parts = shards(scan.documents, limits.shard_documents, limits.max_shards)
-    return Grown(nodes=list_nodes(job.request.question, scan.understood, parts), warnings=found.warnings)
+    warnings = _of_none(scan, found.warnings, job.request.question)
+    return Grown(nodes=list_nodes(job.request.question, scan.understood, parts), warnings=warnings)
+
+
+def _of_none(scan: Scan, warnings: tuple[str, ...], question: str) -> tuple[str, ...]:
+    """What is said of a list: where it is empty and words were not understood, that it may lack some."""
+    if scan.documents or not scan.unread:
+        return warnings
+    too_many = {told(name, scan.unread, question) for name in ("list_unread", "list_unread_code", "list_guessed")}
+    return (*(each for each in warnings if each not in too_many), told("list_none_unread", scan.unread, question))
 
 
 def defines(request: JobRequest, app: Celery, settings: Settings, symbol: str, timeout_s: float) -> bool:

@@ -89,6 +89,14 @@ def test_given_paths_that_are_never_shown_when_planned_then_they_are_not_listed_
     assert [scan.without_paths for scan in pool.asked] == [("archive/",), ()]
 
 
+@pytest.mark.parametrize(("documents", "said"), [(0, "None is listed, but"), (3, "the list may hold")])
+def test_given_unread_words_when_nothing_is_listed_then_it_is_told_that_documents_may_be_missing(
+    monkeypatch: pytest.MonkeyPatch, documents: int, said: str
+) -> None:
+    grown, _ = planned(monkeypatch, Pool(documents), "Which grumpy notes tagged redis are there?")
+    assert [("grumpy" in each, said in each) for each in grown.warnings if "grumpy" in each] == [(True, True)]
+
+
 @pytest.mark.parametrize("question", ["list the", "notes from May 2025 to March 2025"])
 def test_given_a_question_that_is_not_understood_when_planned_then_it_is_to_be_searched(
     monkeypatch: pytest.MonkeyPatch, question: str
