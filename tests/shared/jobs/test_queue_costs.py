@@ -17,8 +17,8 @@ from tests.benchmarks.queue_load import measured, questions
 def test_many_waiting_jobs_cost_each_what_a_few_do(client: redis.Redis, settings: Settings) -> None:
     with Ramify(settings) as ramify:
         batch_id = ramify.open_batch()
-        few = measured(ramify, client, batch_id, 200, probe=400)
-        many = measured(ramify, client, batch_id, 3_000, probe=400)
+        few = measured(ramify, client, batch_id, 200, probe=1_600)
+        many = measured(ramify, client, batch_id, 3_000, probe=1_600)
         print(f"\n{few}\n{many}")
         assert many.submit_us < 4 * few.submit_us
         for look, (p50, _) in few.ms.items():
