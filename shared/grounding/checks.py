@@ -31,8 +31,6 @@ Cells = dict[int, dict[int, str]]
 Check = Callable[[Alignment], str | None]
 #: From this share on, a word that the passage does not have is a change of it even where it replaces none.
 REPEATS = 0.72
-#: Tokens that a hedge, or what stands between two names, has at most.
-_FEW = 4
 _CONTEXT = 2
 #: Words of weight behind a denial that it may speak of.
 _SCOPE = 3
