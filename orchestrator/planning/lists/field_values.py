@@ -12,7 +12,7 @@ from orchestrator.planning.lists.people import holds_people
 from orchestrator.planning.lists.words import Names, short_names, unique
 from shared.language import derived, languages
 from shared.language.field_names import field_stem, other_forms, synonyms
-from shared.language.text import is_han, terms, value_key
+from shared.language.text import is_han, plain, terms, value_key
 from shared.models.enumeration import Values
 
 _WORDS = re.compile(r"[^\W_]+")
@@ -125,8 +125,13 @@ class KnownFields:
         self.dated = [(key, stem) for key in self._values for stem in _verbs_of_day(key)]
         short = [value for known in self._values.values() if len(known) <= _MOST_SORTED for value in known]
         short = [value for value in dict.fromkeys(short) if _is_short(value)]
+        heads = _heads(short)
         self.anywhere = Names(
-            short, {value: (*_without_lead(value), *_forms_of(value), *_name_parts(value)) for value in short}
+            short,
+            {
+                value: (*_without_lead(value), *_forms_of(value), *_name_parts(value), *heads.get(value, ()))
+                for value in short
+            },
         )
         #: States without the word before them that says that they are reached: 结案 of 已结案.
         self.reached = unique([state for value in short for state in _without_lead(value) if is_han(state)])
@@ -327,11 +332,29 @@ def _is_short(value: str) -> bool:
 def _name_parts(value: str) -> tuple[str, ...]:
     """The words of a name of two or three, each of which may stand for it."""
     words = value.split()
-    named = 1 < len(words) <= _MOST_NAME and all(word[0].isupper() and word.isascii() for word in words)
     fits = (
         word for word in words if (len(word) > _LEAST_PART or (word == words[0] and word.istitle())) and terms(word)
     )
-    return tuple(fits) if named else ()
+    return tuple(fits) if _is_name(value) else ()
+
+
+def _is_name(value: str) -> bool:
+    words = value.split()
+    return 1 < len(words) <= _MOST_NAME and all(word[0].isupper() and word.isascii() for word in words)
+
+
+def inflects_name(word: str, value: str) -> bool:
+    """True for a word of a name in another form than the name has it: "feed" is no part of "Brackwell Feeds"."""
+    whole = value_key(word) == value_key(value)
+    return _is_name(value) and not whole and " " not in word and word not in plain(value).split()
+
+
+def _heads(values: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """The last word of what is no name, which stands for all values that end in it: "owl" for "Barn owl"."""
+    several = [value.split() for value in values]
+    kinds = {words[-1] for words in several if 1 < len(words) <= _MOST_NAME and words[-1].islower()}
+    fits = {head for head in kinds if len(head) > _LEAST_PART and terms(head)}
+    return {value: (head,) for value in values if (head := value.split()[-1]) in fits and head != value}
 
 
 def _without_lead(value: str) -> tuple[str, ...]:

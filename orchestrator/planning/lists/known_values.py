@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
-from orchestrator.planning.lists.field_values import Meant, field_concepts, of_one_word
+from orchestrator.planning.lists.field_values import Meant, field_concepts, inflects_name, of_one_word
 from orchestrator.planning.lists.fields import FieldTaker
 from orchestrator.planning.lists.markers import is_negated, listed_values, negation_start
 from orchestrator.planning.lists.ties import OWNED, WORD_BEGINS, Surroundings, Tie
@@ -45,7 +46,7 @@ class KnownValues:
         text, names = self._taker.text, self._known.anywhere
         form = None
         value = names.at(text, start) or (form := self._form_at(start))
-        if value is None or not self._readable(start, value.end):
+        if value is None or not self._readable(start, value.end, value.values):
             return False
         spelt, _, end = listed_values(self._taker.sentence, start, names, unknown=False)
         if end < value.end or form:
@@ -112,9 +113,11 @@ class KnownValues:
             return tie._replace(start=non.start(), negated=True)
         return tie
 
-    def _readable(self, start: int, end: int) -> bool:
+    def _readable(self, start: int, end: int, values: Sequence[str]) -> bool:
         """True for a whole word that says something and is no kind, tag, folder or bound itself."""
         text, taker = self._taker.text, self._taker
+        if all(inflects_name(text[start:end], value) for value in values):
+            return False
         says = end - start >= _LEAST_HAN if is_han(text[start]) else says_something(text[start:end], taker.question)
         bound = compiled(r"\s*<bound>").match(text, end) or taker.is_bound([text[start:end]], start)
         if not says or not taker.whole(end) or bound:
