@@ -116,7 +116,7 @@ class KnownFields:
             group = self.groups.setdefault(key, FieldGroup([self._with_forms([key])], self))
             for form in other_forms(key):
                 self.groups.setdefault(form, group)
-        tails = [(short, key) for key in self._values for short in _without_tail(key)]
+        tails = [(short, key) for key in self._values for short in _without(key, "name_tail")]
         self.groups |= {short: self.groups[key] for short, key in tails if short not in self.groups}
         self.names = Names(self.groups)
         #: The last words of names of several: "law" of "governing law".
@@ -247,19 +247,20 @@ def field_names(values: Values) -> Names:
     return Names({*values.fields, *synonymous, *(form for key in values.fields for form in other_forms(key))})
 
 
-def _without_tail(key: str) -> Iterator[str]:
-    """A name without the end that says nothing: 考核 for 考核方式."""
+def _without(key: str, part: str) -> Iterator[str]:
+    """A name without a part that says nothing, `name_tail` or `name_lead`: 考核 for 考核方式."""
     for language in languages():
-        for form in language.lists.phrases.get("name_tail", ()):
+        for form in language.lists.phrases.get(part, ()):
             if found := re.fullmatch(form, key):
                 yield found[1]
 
 
 def _short_names(keys: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """The last word of each name, in Han characters the last two, where no other name ends in it."""
+    """The last word of each name, in Han characters two or what follows a lead: 区 of 所在区; of one name."""
     latin, han = [key for key in keys if not is_han(key)], [key for key in keys if is_han(key)]
-    ends = Counter(key[-_LEAST_PART:] for key in han)
-    found = {key: (key[-_LEAST_PART:],) for key in han if ends[key[-_LEAST_PART:]] == 1 and len(key) > _LEAST_PART}
+    ends = Counter(key[-length:] for key in han for length in range(1, len(key) + 1))
+    short = {key: unique([key[-_LEAST_PART:], *_without(key, "name_lead")]) for key in han}
+    found = {key: tuple(end for end in named if end != key and ends[end] == 1) for key, named in short.items()}
     return {**found, **{key: (last,) for key, last in short_names(latin).items()}}
 
 

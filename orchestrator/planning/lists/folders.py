@@ -81,14 +81,9 @@ def take_listed_folder(sentence: Sentence, values: Values, named: NamedValues) -
 
     Not beside a kind, another folder or a word for documents, and not as what documents are about.
     """
-    if (
-        named.kinds
-        or named.paths
-        or named.without_kinds
-        or compiled("<noun>").search(compiled("<head_mass>").sub("", sentence.text))
-    ):
-        return
     names, kinds = folder_names(values.folders), kind_names(values.kinds)
+    if named.kinds or named.paths or named.without_kinds or _has_noun(sentence.text, names):
+        return
     text, exists = sentence.text, compiled("<head_exists>").search(plain(named.question))  # "is there a late voyage"
     places = [place for place in range(len(text)) if _begins_name(text, place)]
     if any(kinds.at(text, place) for place in places):
@@ -106,6 +101,15 @@ def take_listed_folder(sentence: Sentence, values: Values, named: NamedValues) -
         folders = tuple(folder for folder in values.folders if leaf_of(folder) in known.values)
         _add_paths(folders, values, sentence, (place, known.end), named)
         return
+
+
+def _has_noun(text: str, folders: Names) -> bool:
+    """True where a word for documents stands that is no part of a folder's name, as 记录 is of 巡查记录."""
+    text = compiled("<head_mass>").sub("", text)
+    places = [place for place in range(len(text)) if is_han(text[place])]
+    named = [(place, known.end) for place in places if (known := folders.at(text, place))]
+    nouns = compiled("<noun>").finditer(text)
+    return any(not any(place < noun.start() and noun.end() <= end for place, end in named) for noun in nouns)
 
 
 def take_short_noun(sentence: Sentence, values: Values, kinds: Names, named: NamedValues) -> None:

@@ -17,7 +17,7 @@ TODAY = date(2026, 11, 22)
 VALUES = Values(
     kinds={"parcel": 9, "pest-report": 4, "货单": 5, "会议纪要": 3},
     tags={"fragile": 3, "documentary": 2, "冷藏": 2},
-    folders=("depot/", "depot/journals/"),
+    folders=("depot/", "depot/journals/", "depot/抽查记录/"),
     fields={
         "courier": {"Edda Vik": 4, "Malik Osei": 2, "Ruth Bell": 1},
         "clerk": {"Nils Aune": 3},
@@ -30,6 +30,7 @@ VALUES = Values(
         "责任编辑": {"林晓": 1, "何川": 1},
         "货况": {"在途": 3, "已签收": 4, "滞留": 2},
         "仓库": {"东库房": 3, "码头仓": 2},
+        "所在港": {"青港": 3, "乌港": 2},
     },
     documents=30,
 )
@@ -71,6 +72,9 @@ def understood(question: str) -> tuple[list[str], tuple[str, ...]]:
         ("parcels saying something about wax", ['containing or tagged "wax"', "kind = parcel"]),
         ("要么在途要么滞留的货单", ["kind = 货单", "货况 = 在途 or 滞留"]),
         ("除滞留外的货单", ["kind = 货单", "not 货况 = 滞留"]),
+        ("每个港各有多少货单", ["kind = 货单", "per 所在港"]),
+        ("在途的货单分布在哪些港？", ["any 所在港", "kind = 货单", "per 所在港", "货况 = 在途"]),
+        ("2025年5月的抽查记录", ["dated 2025-05-01 to 2025-05-31", "path = depot/抽查记录/"]),
         ("number of parcels for each courier", ["kind = parcel", "per courier"]),
         ("周岚手上在途的货单", ["kind = 货单", "经手人 = 周岚", "货况 = 在途"]),
         ("由陈默搬的货单", ["kind = 货单", "经手人 = 陈默"]),
