@@ -17,7 +17,7 @@ from shared.byte_cache import ByteCache
 from shared.jobs import codec
 from shared.models import Answer, Chunk, Hit, LeafResult, MergedHit
 from shared.models.base import Model
-from shared.models.hits import Effect, Source, Via
+from shared.models.hits import Effect, Source, Via, stage_times
 
 M = TypeVar("M", bound=BaseModel)
 #: The stored chunks of some names, None for those that are gone.
@@ -27,7 +27,9 @@ ReadChunks = Callable[[list[str]], Sequence[object]]
 _MEMORY_BYTES = 16 * 1024 * 1024
 #: What a leaf takes in memory, in sizes of its blob, which is not compressed; its texts are those of `_read`.
 _TIMES_IN_MEMORY = 4
-_REF = "ref"
+_REF, _TIMES = "ref", "timings_ms"
+#: How a snippet ends that is cut, and its first characters, by which its place is looked for.
+_ELLIPSIS, _FIRST = "…", 16
 _CONTENT = (*Chunk.model_fields, "vector")
 _WITH_VECTOR, _WITHOUT_VECTOR = set(_CONTENT), set(Chunk.model_fields)
 _content = itemgetter(*_CONTENT)
@@ -41,11 +43,15 @@ class StoredChunk(Hit):
 
 
 class KeptHit(Model):
-    """What a blob says of a hit beside its chunk."""
+    """What a blob says of a hit beside its chunk. `excerpt` stands for a snippet that is read off the chunk's text.
+
+    Of the text from this offset on, on one line, it is so many characters, and ends in an ellipsis or not.
+    """
 
     ref: str
     score: float
     snippet: str = ""
+    excerpt: tuple[int, int, bool] | None = None
     via: Via | None = None
     parts: dict[str, float] = Field(default_factory=dict)
     explain: tuple[Effect, ...] = ()
@@ -117,7 +123,10 @@ def _unpacked(blob: object, kind: type[M], read: ReadChunks, seen: set[str]) -> 
 
 
 def pack_answer(answer: Answer) -> bytes:
-    """An answer with each chunk once, under `chunks`: the results and the leaves have mostly the same."""
+    """An answer with each chunk once, under `chunks`: the results and the leaves have mostly the same.
+
+    Nor do snippets repeat its text, and the times of a leaf's stages stand with these alone.
+    """
     numbers: dict[str, str] = {}
     chunks: list[str] = []
 
@@ -127,10 +136,10 @@ def pack_answer(answer: Answer) -> bytes:
             if chunk.ref not in numbers:
                 numbers[chunk.ref] = number = str(len(numbers) + 1)
                 chunks.append(f'"{number}":{chunk.text}')
-        return [_found(hit, numbers[chunk.ref]) for hit, chunk in zip(hits, known, strict=True)]
+        return [_excerpted(_found(hit, numbers[chunk.ref]), hit) for hit, chunk in zip(hits, known, strict=True)]
 
     results = found(answer.results)
-    leaves = [{**_rest(leaf, "hits"), "hits": found(leaf.hits)} for leaf in answer.leaves]
+    leaves = [{**_untimed(leaf), "hits": found(leaf.hits)} for leaf in answer.leaves]
     rest = _rest(answer.model_copy(update={"leaves": ()}), "results")
     found_of_each = codec.json_bytes({**rest, "results": results, "leaves": leaves})
     texts = ",".join(chunks).encode()  # JSON already, of `_chunk`
@@ -145,7 +154,7 @@ def unpack_answer(blob: object) -> Answer:
     if not isinstance(texts, Mapping):
         raise ValueError("the stored Answer has no chunks")  # noqa: TRY004 - as for any other damage
     known = {ref: _fields(StoredChunk.model_validate(text, extra="ignore")) for ref, text in texts.items()}
-    leaves = [_joined(leaf, LeafResult, lambda _: known) for leaf in _list(data.pop("leaves", []))]
+    leaves = [_timed(leaf, _joined(leaf, LeafResult, lambda _: known)) for leaf in _list(data.pop("leaves", []))]
     results = _hits(_list(data.pop("results", [])), MergedHit, lambda _: known)
     answer = Answer.model_validate(data, extra="ignore")
     return answer.model_copy(update={"leaves": tuple(leaves), "results": results})
@@ -168,6 +177,36 @@ def _found(hit: Hit, ref: str) -> dict[str, Any]:
     if isinstance(hit, MergedHit):
         found["sources"] = [source.model_dump(mode="json") for source in hit.sources]
     return found
+
+
+def _excerpted(found: dict[str, Any], hit: Hit) -> dict[str, Any]:
+    """`found` with an excerpt for its snippet, where that is one of the hit's text."""
+    snippet = hit.snippet
+    body = snippet.removesuffix(_ELLIPSIS)
+    excerpt = max(0, hit.text.find(body[:_FIRST])), len(body), body != snippet
+    if body and _read_off(hit.text, excerpt) == snippet:
+        del found["snippet"]
+        found["excerpt"] = excerpt
+    return found
+
+
+def _read_off(text: str, excerpt: tuple[int, int, bool]) -> str:
+    start, length, cut = excerpt
+    line = " ".join(text[start:].split())[:length]
+    return f"{line}{_ELLIPSIS}" if cut else line
+
+
+def _untimed(leaf: LeafResult) -> dict[str, Any]:
+    rest = _rest(leaf, "hits")
+    if leaf.timings_ms == stage_times(leaf.stages):
+        rest.pop(_TIMES, None)
+    else:
+        rest[_TIMES] = leaf.timings_ms
+    return rest
+
+
+def _timed(stored: Mapping[str, Any], leaf: LeafResult) -> LeafResult:
+    return leaf if _TIMES in stored else leaf.model_copy(update={_TIMES: stage_times(leaf.stages)})
 
 
 def _chunk(hit: Hit) -> _Packed:
@@ -229,6 +268,8 @@ def _made(kind: type[Hit], known: Mapping[str, dict[str, Any]], found: KeptHit) 
     if found.ref not in known:
         raise LostChunkError(f"the chunk {found.ref} is lost")
     fields = {**known[found.ref], **vars(found)}
+    if found.excerpt:
+        fields["snippet"] = _read_off(fields["text"], found.excerpt)
     for name in _NO_FIELDS[kind]:
         del fields[name]
     return kind.of_valid(fields)

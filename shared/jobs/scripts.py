@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
@@ -141,8 +140,8 @@ def grown_branches(nodes: Iterable[Node]) -> frozenset[str]:
 
 
 def as_json(value: Model) -> str:
-    """One line of JSON, as plain Redis clients read it."""
-    return json.dumps(value.model_dump(mode="json"), ensure_ascii=False)
+    """One line of JSON, as plain Redis clients read it; fields that have their default are left out."""
+    return value.model_dump_json(exclude_defaults=True)
 
 
 def _first_state(node: Node) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import struct
+from collections.abc import Iterable
 from enum import StrEnum
 from math import inf
 
@@ -53,6 +54,14 @@ class StageTrace(Model):
     trail: tuple[OpenedDirectory, ...] = ()
     stopped: str | None = None
     note: str | None = None
+
+
+def stage_times(stages: Iterable[StageTrace]) -> dict[str, float]:
+    """Milliseconds by stage; of one that ran several times, all of them together."""
+    times: dict[str, float] = {}
+    for trace in stages:
+        times[trace.stage] = round(times.get(trace.stage, 0.0) + trace.ms, 3)
+    return times
 
 
 class PagePart(StrEnum):

@@ -13,7 +13,7 @@ from typing import Any
 from shared.errors import InputError, RamifyError
 from shared.models import SearchResult
 from shared.models.degraded import Degradation
-from shared.models.hits import StageTrace
+from shared.models.hits import StageTrace, stage_times
 from shared.plugins import STAGES as PLUGIN_STAGES
 from shared.plugins import plugins, run_of, why
 from shared.providers.fallbacks import fell_back, note_reason
@@ -39,11 +39,12 @@ def continue_search(
 
 def continued(found: SearchResult, after: SearchResult) -> SearchResult:
     """`after`, the result of later stages, with the traces, times and warnings of the search that they went on from."""
+    stages = (*found.stages, *after.stages)
     return after.model_copy(
         update={
             **found.model_dump(include={"mode", "candidates", "rewrites", "strong_signal", "index_version"}),
-            "stages": (*found.stages, *after.stages),
-            "timings_ms": {**found.timings_ms, **after.timings_ms},
+            "stages": stages,
+            "timings_ms": stage_times(stages),
             "warnings": tuple(dict.fromkeys((*found.warnings, *after.warnings))),
         }
     )
@@ -106,9 +107,6 @@ def _plugin_run(name: str) -> Callable[..., Any]:
 
 def search_result(state: SearchState, name: str, *, explain: bool) -> SearchResult:
     """What a search of strategy `name` gives back."""
-    timings: dict[str, float] = {}
-    for trace in state.trace:
-        timings[trace.stage] = round(timings.get(trace.stage, 0.0) + trace.ms, 3)
     fused = next((trace.hits for trace in state.trace if trace.stage in {"fusion", "hierarchy"}), len(state.candidates))
     return SearchResult(
         hits=as_hits(state.candidates, explain=explain),
@@ -119,7 +117,7 @@ def search_result(state: SearchState, name: str, *, explain: bool) -> SearchResu
         reranked_by=state.reranked_by,
         verdict=state.verdict,
         stages=state.trace,
-        timings_ms=timings,
+        timings_ms=stage_times(state.trace),
         warnings=tuple(dict.fromkeys(state.warnings)),
         cost=state.cost,
     )

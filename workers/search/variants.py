@@ -6,13 +6,12 @@ that found it, so that the reranker can judge it against that one; `merge_varian
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from shared.errors import RamifyError
 from shared.models import Cost, Hit, SearchResult
-from shared.models.hits import StageTrace
+from shared.models.hits import StageTrace, stage_times
 from shared.providers.encoders.base import Embedded
 from shared.settings.strategies import Strategy
 from workers.search.engine import continue_search, continued, run, search_result
@@ -68,9 +67,7 @@ def _combined(results: Sequence[SearchResult]) -> SearchResult:
     """One result: each hit with the number of its wording, times and costs summed, each warning once."""
     verdicts = {one.verdict for one in results if one.hits} or {one.verdict for one in results}
     rerankers = {one.reranked_by for one in results if one.hits}
-    timings: Counter[str] = Counter()
-    for one in results:
-        timings.update(one.timings_ms)
+    stages = _traces(results)
     return results[0].model_copy(
         update={
             "hits": tuple(
@@ -83,8 +80,8 @@ def _combined(results: Sequence[SearchResult]) -> SearchResult:
             "strong_signal": all(one.strong_signal for one in results),
             "reranked_by": rerankers.pop() if len(rerankers) == 1 else None,
             "verdict": verdicts.pop() if len(verdicts) == 1 else None,
-            "stages": _traces(results),
-            "timings_ms": {name: round(ms, 3) for name, ms in timings.items()},
+            "stages": stages,
+            "timings_ms": stage_times(stages),
             "warnings": tuple(dict.fromkeys(warning for one in results for warning in one.warnings)),
             "cost": sum((one.cost for one in results), Cost()),
         }
