@@ -253,13 +253,24 @@ class ListTable(Model):
 class ValuesRequest(Model):
     """Which values a tenant's documents under a filter have; with `scan`, only how many of them that one will read.
 
-    With `symbol` only in how many pieces of code under the filter a definition goes by that name, as `documents`.
+    With `symbol` only in how many pieces of code under the filter a definition goes by that name, as `documents`; with
+    `titles` only the pages of the namespace that have one of these titles, folded as their keys are.
     """
 
     tenant: TenantName
     filters: Filters = Filters()
     scan: Scan | None = None
     symbol: str = ""
+    titles: tuple[str, ...] = ()
+
+
+class TitledPage(Model):
+    """A page that is asked for by its title, with its date and the beginning of its text."""
+
+    title: str
+    path: str
+    date: str | None = None
+    text: str = ""
 
 
 class Values(Model):
@@ -268,7 +279,7 @@ class Values(Model):
     `fields`: key of a field's name -> value as it is written -> documents; `field_names`: the
     key -> the name as documents write it. `truncated` names those of which only the
     most frequent values are here. `fields_unknown`: documents that were stored before fields were read. `code` counts
-    the files of code among the `documents`.
+    the files of code among the `documents`. `titled`: the title that was asked for -> the only page that has it.
     """
 
     kinds: dict[str, int] = Field(default_factory=dict)
@@ -281,6 +292,7 @@ class Values(Model):
     index_version: int = 0
     documents: int = 0
     code: int = 0
+    titled: dict[str, TitledPage] = Field(default_factory=dict)
 
 
 class ValuesReply(Model):

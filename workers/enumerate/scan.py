@@ -12,11 +12,12 @@ from qdrant_client import models
 
 from shared.jobs.tables import Excerpt
 from shared.language import document_fields
+from shared.language.page_keys import title_key
 from shared.models import Filters
-from shared.models.enumeration import ListRow, Scan, Values
+from shared.models.enumeration import ListRow, Scan, TitledPage, Values
 from shared.models.plan import Shard
 from shared.store import ChunkStore, fields
-from shared.store.schema import equals, to_filter
+from shared.store.schema import equals, one_of, to_filter
 from workers.enumerate.columns import columns_of
 from workers.enumerate.definitions import FIRST_OF_CODE, FURTHER_OF_CODE, CodeLister
 from workers.enumerate.document import FIRST, FURTHER, ListedDocument, Matcher
@@ -28,6 +29,8 @@ _BATCH = 128
 EXCERPT_CHARS = 2000
 #: Filters whose values `ValueCache` keeps; all are dropped when there are more.
 _MAX_FILTERS = 32
+#: Pages that are looked at for titles, and characters of each.
+_MOST_TITLED, _TITLED_CHARS = 20, 600
 
 
 class Scanned(NamedTuple):
@@ -180,6 +183,23 @@ def defined(store: ChunkStore, filters: Filters, symbol: str) -> Values:
         return Values()
     under = models.Filter(must=[to_filter(filters), equals("defines", symbol)])
     return Values(documents=store.count(under), index_version=info.index_version)
+
+
+def titled(store: ChunkStore, filters: Filters, titles: Sequence[str]) -> Values:
+    """The pages of the namespace with one of these titles; none for a title that several have."""
+    info = store.info()
+    if info is None or not titles:
+        return Values()
+    keys = {title_key(title): title for title in titles}
+    within = to_filter(Filters(namespace=filters.namespace))
+    under = models.Filter(must=[within, FIRST_CHUNK, one_of("defines", keys)])
+    found: dict[str, list[TitledPage]] = {}
+    for hit in store.lookup(under, _MOST_TITLED):
+        page = TitledPage(title=hit.title, path=hit.path, date=hit.date, text=hit.text[:_TITLED_CHARS])
+        for key in {*hit.defines} & {*keys}:
+            found.setdefault(keys[key], []).append(page)
+    only = {title: pages[0] for title, pages in found.items() if len(pages) == 1}
+    return Values(titled=only, index_version=info.index_version)
 
 
 def folders(paths: Iterable[str]) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from shared.store import ChunkStore
 from shared.tasks.signatures import add_to_chord, task_signature
 from shared.tasks.task_run import TaskRun, remote
 from workers.app import app, llm_of, registry
-from workers.enumerate.scan import ValueCache, counted, defined
+from workers.enumerate.scan import ValueCache, counted, defined, titled
 from workers.enumerate.shard import fill_columns, read_shard, record_shard
 from workers.leaf_outcome import leaf_failed
 from workers.search.resources import search_resources
@@ -32,6 +32,8 @@ def _known() -> ValueCache:
 def _values(store: ChunkStore, request: ValuesRequest) -> Values:
     if request.symbol:
         return defined(store, request.filters, request.symbol)
+    if request.titles:
+        return titled(store, request.filters, request.titles)
     return counted(store, request.scan) if request.scan else _known().of(store, request.filters)
 
 

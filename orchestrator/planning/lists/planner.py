@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import uuid
+from collections.abc import Mapping, Sequence
 from datetime import date
 
 from celery import Celery
 
 from orchestrator.planning.lists.closely import read_closely
+from orchestrator.planning.lists.events import with_days
 from orchestrator.planning.lists.possible import (
     asks_for_amount,
     asks_for_one,
@@ -27,7 +29,7 @@ from shared.errors import RamifyError
 from shared.jobs.tables import Tables
 from shared.language import reader_sentence
 from shared.models import ROOT_ID, Facet, Filters, JobRequest, Node
-from shared.models.enumeration import Scan, Values, ValuesReply, ValuesRequest
+from shared.models.enumeration import Scan, TitledPage, Values, ValuesReply, ValuesRequest
 from shared.models.plan import Shard
 from shared.models.route import PlannerName, Route
 from shared.providers.fallbacks import fell_back
@@ -51,6 +53,7 @@ def plan_list(run: TaskRun, app: Celery, settings: Settings, *, possible: bool =
     only where nothing of it is unread.
     """
     job = run.job
+    today = date.today()  # noqa: DTZ011 - the reader's "last month"
     timeout_s = min(_LOOK_S if possible else _ASK_S, seconds_for("listing", job.remaining(job.leaf_reserve)))
     try:
         asked = ValuesRequest(tenant=job.request.tenant, filters=job.request.filters)
@@ -58,11 +61,16 @@ def plan_list(run: TaskRun, app: Celery, settings: Settings, *, possible: bool =
         def known_under(filters: Filters) -> Values:
             return _ask_search_pool(app, settings, asked.model_copy(update={"filters": filters}), timeout_s)
 
-        today = date.today()  # noqa: DTZ011 - the reader's "last month"
-        reading, known = read_closely(job.request.question, job.request.filters, known_under, today)
-        found = listed_or_told(job.request.question, reading, known, possible=possible, whole=whole)
+        def pages_with(titles: Sequence[str]) -> Mapping[str, TitledPage]:
+            update = {"titles": titles}
+            return _ask_search_pool(app, settings, asked.model_copy(update=update), timeout_s).titled
+
+        question, dated = with_days(job.request.question, pages_with, today)
+        reading, known = read_closely(question, job.request.filters, known_under, today)
+        found = listed_or_told(question, reading, known, possible=possible, whole=whole)
+        warned = (*(dated if found.scan or found.warnings else ()), *found.warnings)
         if found.scan is None:
-            return Grown(warnings=found.warnings)
+            return Grown(warnings=warned)
         scan = _without_excluded(found.scan, settings.search.excludes)
         counted = _ask_search_pool(app, settings, asked.model_copy(update={"scan": scan}), timeout_s)
     except RamifyError as error:
@@ -74,7 +82,7 @@ def plan_list(run: TaskRun, app: Celery, settings: Settings, *, possible: bool =
     Tables(run.jobs.client, settings).put_scan(job.id, scan)
     limits = settings.enumeration
     parts = shards(scan.documents, limits.shard_documents, limits.max_shards)
-    warnings = _of_none(scan, found.warnings, job.request.question)
+    warnings = _of_none(scan, warned, job.request.question)
     return Grown(nodes=list_nodes(job.request.question, scan.understood, parts), warnings=warnings)
 
 

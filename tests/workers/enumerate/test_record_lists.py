@@ -20,7 +20,7 @@ from tests.fakes.listing import TODAY
 from tests.fakes.records import Record, paths_of, records
 from tests.fakes.stores import open_store
 from workers.enumerate.counts import GroupCounts
-from workers.enumerate.scan import ValueCache, scan_shard
+from workers.enumerate.scan import ValueCache, scan_shard, titled
 from workers.index.pipeline import Indexer
 
 CORPUS = [one for one in records() if one.kind in {"film", "part", "案件", "馆藏"}]
@@ -278,3 +278,13 @@ def test_given_a_denied_value_when_some_documents_have_no_such_field_then_that_i
         CORPUS, of("film", lambda one: not one.says("Insurer", "Nordlys Mutual"))
     )
     assert "Documents without any insurer are in the list, too." in reading.warnings
+
+
+def test_given_titles_when_their_pages_are_asked_for_then_only_those_that_one_page_has_are_known(
+    corpus: ChunkStore,
+) -> None:
+    page = next(corpus.scroll(None))[0]
+    title = page.title.casefold()
+    found = titled(corpus, Filters(paths=("elsewhere/",)), (title, "no such page")).titled
+    assert {name: one.path for name, one in found.items()} == {title: page.path}
+    assert titled(corpus, Filters(namespace="other"), (title,)).titled == {}
