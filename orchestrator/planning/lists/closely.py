@@ -15,9 +15,9 @@ from orchestrator.planning.lists.reading import Reading, read_question
 from orchestrator.planning.lists.runs import told
 from orchestrator.planning.lists.understood import understood
 from orchestrator.planning.lists.words import Sentence, compiled, kind_names, unique
-from shared.language.text import is_han, plain
+from shared.language.text import is_han, plain, value_key
 from shared.models import Filters
-from shared.models.enumeration import Scan, Values
+from shared.models.enumeration import FieldFilter, Scan, Values
 from shared.models.request import ContextType
 
 Ask = Callable[[Filters], Values]
@@ -27,6 +27,8 @@ _DATED = 0.5
 _FIRST_DAY = date(1, 1, 1)
 #: Kinds of people that are looked at for who is asked for.
 _MOST_KINDS = 10
+#: Kinds and folders that are looked at for those that have a value.
+_MOST_HOMES = 30
 
 
 def read_closely(question: str, filters: Filters, ask: Ask, today: date) -> tuple[Reading, Values]:
@@ -50,6 +52,11 @@ def read_closely(question: str, filters: Filters, ask: Ask, today: date) -> tupl
             own = _own(values, ask(noun))
             again = _read_own(question, filters, ask, own, today, noun)
             return (again, own) if again.scan and not again.unread else (reading, values)
+        if (home := _home(scan, filters, ask, values)) and not (_of_people(home) and scan and scan.per):
+            own = _own(values, ask(home))
+            again = _read_own(question, filters, ask, own, today, home)
+            if again.scan and len(again.unread) <= len(reading.unread):
+                return again, own
         return _read_own(question, filters, ask, values, today, inside, reading), values
     if scan is None or scan.code or not values.fields:
         return reading, values
@@ -93,6 +100,29 @@ def _noun(question: str, filters: Filters, values: Values) -> Filters | None:
     called = {value for place in words if (name := folders.at(text, place)) for value in name.values}
     inside = tuple(folder for folder in values.folders if leaf_of(folder) in called)
     return filters.model_copy(update={"paths": inside}) if len(called) == 1 else None
+
+
+def _home(scan: Scan | None, filters: Filters, ask: Ask, values: Values) -> Filters | None:
+    """The filter with the kind, or else the innermost folder, in which all documents lie that have the read values.
+
+    What is asked of them is a field that these have: not the price of a delivery, of badgers.
+    """
+    wanted = [one for one in scan.fields if one.values and not one.negated] if scan else []
+    asked = scan and (scan.per or scan.total or scan.by or scan.columns or scan.unread)
+    if not asked or not wanted or not values.fields or filters.kinds or filters.paths:
+        return None
+    kinds = [filters.model_copy(update={"kinds": (kind,)}) for kind in values.kinds if kind != ContextType.RESOURCE]
+    inner = sorted(values.folders, key=lambda folder: (-folder.count("/"), folder))
+    folders = [filters.model_copy(update={"paths": (folder,)}) for folder in inner]
+    for inside in [*kinds, *folders] if len(kinds) + len(folders) <= _MOST_HOMES else ():
+        if all(_having(one, values) == _having(one, ask(inside)) for one in wanted):
+            return inside
+    return None
+
+
+def _having(wanted: FieldFilter, values: Values) -> int:
+    known = (values.fields.get(value_key(name), {}) for name in wanted.names)
+    return sum(fields.get(value, 0) for fields in known for value in wanted.values)
 
 
 def _own(values: Values, own: Values) -> Values:

@@ -53,6 +53,20 @@ def test_given_a_folder_named_like_a_kind_when_others_in_it_say_none_then_all_of
     assert (reading.scan.found.kinds, reading.scan.found.paths) == (("培训",), ())
 
 
+def test_given_a_field_that_the_documents_of_a_value_have_not_when_asked_for_then_their_own_one_is_read() -> None:
+    fields = {"patients/": {"breed": {"badger": 3}, "cost": {"£90": 2, "£20": 1}}, "feed/": {"price": {"£7": 9}}}
+    fields |= {"": {**fields["patients/"], **fields["feed/"]}}
+
+    def ask(filters: Filters) -> Values:
+        return Values(
+            kinds={"resource": 12}, folders=("feed/", "patients/"), documents=12, fields=fields["".join(filters.paths)]
+        )
+
+    reading, _ = read_closely("How much does a badger cost us on average?", Filters(), ask, TODAY)
+    assert reading.scan is not None
+    assert reading.scan.understood == "breed = badger, average of cost"
+
+
 READ = [
     ("bugs with Tobias as the assignee", "kind = bug, assignee = Tobias"),
     ("bugs where Tobias is the assignee", "kind = bug, assignee = Tobias"),
