@@ -81,7 +81,7 @@ def of_answer(answer: Answer) -> Growth:
             hits=len(leaf.hits),
             score=leaf.hits[0].score if leaf.hits else None,
             error=leaf.error or "",
-            ended_ms=round(leaf.timings_ms.get("total", sum(leaf.timings_ms.values()))),
+            ended_ms=round(sum(stage.ms for stage in leaf.stages)),
         )
         for leaf in answer.leaves
     }

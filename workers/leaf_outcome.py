@@ -49,7 +49,6 @@ def leaf_result(
         hits=shown_hits(found.hits, limit, leaf_kind_share(request, node, settings)),
         candidates=found.candidates,
         warnings=found.warnings,
-        timings_ms=found.timings_ms,
         stages=found.stages,
         mode=found.mode,
         index_version=found.index_version,

@@ -17,7 +17,7 @@ from shared.byte_cache import ByteCache
 from shared.jobs import codec
 from shared.models import Answer, Chunk, Hit, LeafResult, MergedHit
 from shared.models.base import Model
-from shared.models.hits import Effect, Source, Via, stage_times
+from shared.models.hits import Effect, Source, Via
 
 M = TypeVar("M", bound=BaseModel)
 #: The stored chunks of some names, None for those that are gone.
@@ -27,7 +27,7 @@ ReadChunks = Callable[[list[str]], Sequence[object]]
 _MEMORY_BYTES = 16 * 1024 * 1024
 #: What a leaf takes in memory, in sizes of its blob, which is not compressed; its texts are those of `_read`.
 _TIMES_IN_MEMORY = 4
-_REF, _TIMES = "ref", "timings_ms"
+_REF = "ref"
 #: How a snippet ends that is cut, and its first characters, by which its place is looked for.
 _ELLIPSIS, _FIRST = "…", 16
 _CONTENT = (*Chunk.model_fields, "vector")
@@ -125,7 +125,7 @@ def _unpacked(blob: object, kind: type[M], read: ReadChunks, seen: set[str]) -> 
 def pack_answer(answer: Answer) -> bytes:
     """An answer with each chunk once, under `chunks`: the results and the leaves have mostly the same.
 
-    Nor do snippets repeat its text, and the times of a leaf's stages stand with these alone.
+    Nor do snippets repeat its text.
     """
     numbers: dict[str, str] = {}
     chunks: list[str] = []
@@ -139,7 +139,7 @@ def pack_answer(answer: Answer) -> bytes:
         return [_excerpted(_found(hit, numbers[chunk.ref]), hit) for hit, chunk in zip(hits, known, strict=True)]
 
     results = found(answer.results)
-    leaves = [{**_untimed(leaf), "hits": found(leaf.hits)} for leaf in answer.leaves]
+    leaves = [{**_rest(leaf, "hits"), "hits": found(leaf.hits)} for leaf in answer.leaves]
     rest = _rest(answer.model_copy(update={"leaves": ()}), "results")
     found_of_each = codec.json_bytes({**rest, "results": results, "leaves": leaves})
     texts = ",".join(chunks).encode()  # JSON already, of `_chunk`
@@ -154,7 +154,7 @@ def unpack_answer(blob: object) -> Answer:
     if not isinstance(texts, Mapping):
         raise ValueError("the stored Answer has no chunks")  # noqa: TRY004 - as for any other damage
     known = {ref: _fields(StoredChunk.model_validate(text, extra="ignore")) for ref, text in texts.items()}
-    leaves = [_timed(leaf, _joined(leaf, LeafResult, lambda _: known)) for leaf in _list(data.pop("leaves", []))]
+    leaves = [_joined(leaf, LeafResult, lambda _: known) for leaf in _list(data.pop("leaves", []))]
     results = _hits(_list(data.pop("results", [])), MergedHit, lambda _: known)
     answer = Answer.model_validate(data, extra="ignore")
     return answer.model_copy(update={"leaves": tuple(leaves), "results": results})
@@ -194,19 +194,6 @@ def _read_off(text: str, excerpt: tuple[int, int, bool]) -> str:
     start, length, cut = excerpt
     line = " ".join(text[start:].split())[:length]
     return f"{line}{_ELLIPSIS}" if cut else line
-
-
-def _untimed(leaf: LeafResult) -> dict[str, Any]:
-    rest = _rest(leaf, "hits")
-    if leaf.timings_ms == stage_times(leaf.stages):
-        rest.pop(_TIMES, None)
-    else:
-        rest[_TIMES] = leaf.timings_ms
-    return rest
-
-
-def _timed(stored: Mapping[str, Any], leaf: LeafResult) -> LeafResult:
-    return leaf if _TIMES in stored else leaf.model_copy(update={_TIMES: stage_times(leaf.stages)})
 
 
 def _chunk(hit: Hit) -> _Packed:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import struct
-from collections.abc import Iterable
 from enum import StrEnum
 from math import inf
 
@@ -54,14 +53,6 @@ class StageTrace(Model):
     trail: tuple[OpenedDirectory, ...] = ()
     stopped: str | None = None
     note: str | None = None
-
-
-def stage_times(stages: Iterable[StageTrace]) -> dict[str, float]:
-    """Milliseconds by stage; of one that ran several times, all of them together."""
-    times: dict[str, float] = {}
-    for trace in stages:
-        times[trace.stage] = round(times.get(trace.stage, 0.0) + trace.ms, 3)
-    return times
 
 
 class PagePart(StrEnum):
@@ -271,7 +262,6 @@ class LeafResult(Model):
     error: Sentence | None = None
     out_of_time: bool = False
     warnings: tuple[Sentence, ...] = ()
-    timings_ms: dict[str, float] = Field(default_factory=dict)
     stages: tuple[StageTrace, ...] = ()
     mode: str = Field(default="", description="the strategy that searched it")
     index_version: int = 0

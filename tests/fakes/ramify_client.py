@@ -33,6 +33,7 @@ from shared.models import (
 )
 from shared.models.batch import BatchPosition, BatchSource, LineRecord, LineReport
 from shared.models.find import Context, Related
+from shared.models.hits import StageTrace
 from shared.models.manifest import Manifest, Record, RunRecord
 from shared.models.request import Session
 from shared.settings import load_settings
@@ -42,6 +43,7 @@ AROUND = Context(
     related=(Related(uri="ramify://default/notes/9.md", title="Back-pressure", how="links to"),),
 )
 CREATED = 1_795_000_000.0
+STAGES = (StageTrace(stage="fusion", ms=3.0, hits=4), StageTrace(stage="rerank", ms=4.0, hits=1))
 
 
 def hit(number: int = 1, text: str = "streams keep order", **fields) -> Hit:
@@ -77,7 +79,7 @@ def answer(job_id: str, question: str, *, partial: bool = False, text: str = "St
         results=(MergedHit(**hit().model_dump(), sources=sources),),
         tree=nodes(question),
         leaves=(
-            LeafResult(node_id="0.0", status=LeafStatus.DONE, hits=(hit(),), timings_ms={"search": 3.0, "rerank": 4.0}),
+            LeafResult(node_id="0.0", status=LeafStatus.DONE, hits=(hit(),), stages=STAGES),
             LeafResult(node_id="0.1", status=LeafStatus.FAILED, error="the store is gone")
             if partial
             else LeafResult(node_id="0.1", status=LeafStatus.DONE, hits=(hit(2),)),

@@ -12,6 +12,7 @@ from shared.contract import TaskMessage, read_message
 from shared.errors import MessageVersionError
 from shared.jobs import codec, hit_blobs
 from shared.models import Answer, Hit, JobRequest, LeafResult, LeafStatus, MergedHit
+from shared.models.hits import StageTrace
 from tests.fuzz import samples
 from tests.fuzz.mutate import Mutator
 from tests.fuzz.target import Target, always
@@ -21,7 +22,8 @@ _MESSAGES = (
     TaskMessage(job_id="00061a2b3c4d5e6f").wire(),
 )
 _HIT = Hit(chunk_id="c", doc_id="d", path="notes/a.md", title="A", heading="B", text="缓存 text", score=0.5)
-_LEAF = LeafResult(node_id="0.1", status=LeafStatus.DONE, hits=(_HIT, _HIT), timings_ms={"search": 1.5})
+_STAGE = StageTrace(stage="fusion", ms=1.5, hits=2)
+_LEAF = LeafResult(node_id="0.1", status=LeafStatus.DONE, hits=(_HIT, _HIT), stages=(_STAGE,))
 _ANSWER = Answer(
     job_id="j", question="q", state="done", coverage="all", leaves=(_LEAF,), results=(MergedHit(**dict(_HIT)),)
 )

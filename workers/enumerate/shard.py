@@ -9,6 +9,7 @@ from shared.errors import DeadlineError
 from shared.jobs.tables import Excerpts, Tables
 from shared.models import LeafResult, LeafStatus, Node, SearchResult
 from shared.models.enumeration import ShardReport
+from shared.models.hits import StageTrace
 from shared.providers.llm.client import LLM
 from shared.tasks.task_run import TaskRun
 from workers.enumerate.columns import Extraction
@@ -48,10 +49,8 @@ def read_shard(run: TaskRun, node: Node, resources: SearchResources, timeout_s: 
         first_version=first, last_version=last,
     )  # fmt: skip
     tables.put_report(run.job.id, node.id, report)
-    spent = round((time.monotonic() - begun) * 1000, 1)
-    result = SearchResult(
-        mode=MODE, candidates=report.scanned, timings_ms={"scan": spent}, index_version=report.last_version
-    )
+    trace = StageTrace(stage=MODE, ms=round((time.monotonic() - begun) * 1000, 1), hits=report.matched)
+    result = SearchResult(mode=MODE, candidates=report.scanned, stages=(trace,), index_version=report.last_version)
     return result, bool(found.excerpts)
 
 
@@ -74,7 +73,7 @@ def record_shard(run: TaskRun, node: Node, read: SearchResult, warnings: tuple[s
     """Record the shard's leaf; its rows are in the job store already."""
     result = LeafResult(
         node_id=node.id, status=LeafStatus.DONE, candidates=read.candidates, warnings=warnings,
-        timings_ms=read.timings_ms, mode=read.mode, index_version=read.index_version,
+        stages=read.stages, mode=read.mode, index_version=read.index_version,
     )  # fmt: skip
     run.record_leaf(result)
 

@@ -13,7 +13,7 @@ from typing import Any
 from shared.errors import InputError, RamifyError
 from shared.models import SearchResult
 from shared.models.degraded import Degradation
-from shared.models.hits import StageTrace, stage_times
+from shared.models.hits import StageTrace
 from shared.plugins import STAGES as PLUGIN_STAGES
 from shared.plugins import plugins, run_of, why
 from shared.providers.fallbacks import fell_back, note_reason
@@ -38,13 +38,11 @@ def continue_search(
 
 
 def continued(found: SearchResult, after: SearchResult) -> SearchResult:
-    """`after`, the result of later stages, with the traces, times and warnings of the search that they went on from."""
-    stages = (*found.stages, *after.stages)
+    """`after`, the result of later stages, with the traces and warnings of the search that they went on from."""
     return after.model_copy(
         update={
             **found.model_dump(include={"mode", "candidates", "rewrites", "strong_signal", "index_version"}),
-            "stages": stages,
-            "timings_ms": stage_times(stages),
+            "stages": (*found.stages, *after.stages),
             "warnings": tuple(dict.fromkeys((*found.warnings, *after.warnings))),
         }
     )
@@ -117,7 +115,6 @@ def search_result(state: SearchState, name: str, *, explain: bool) -> SearchResu
         reranked_by=state.reranked_by,
         verdict=state.verdict,
         stages=state.trace,
-        timings_ms=stage_times(state.trace),
         warnings=tuple(dict.fromkeys(state.warnings)),
         cost=state.cost,
     )

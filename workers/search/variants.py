@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from shared.errors import RamifyError
 from shared.models import Cost, Hit, SearchResult
-from shared.models.hits import StageTrace, stage_times
+from shared.models.hits import StageTrace
 from shared.providers.encoders.base import Embedded
 from shared.settings.strategies import Strategy
 from workers.search.engine import continue_search, continued, run, search_result
@@ -64,10 +64,9 @@ def _place(hit: Hit) -> tuple[float, float, str]:
 
 
 def _combined(results: Sequence[SearchResult]) -> SearchResult:
-    """One result: each hit with the number of its wording, times and costs summed, each warning once."""
+    """One result: each hit with the number of its wording, costs summed, each warning once."""
     verdicts = {one.verdict for one in results if one.hits} or {one.verdict for one in results}
     rerankers = {one.reranked_by for one in results if one.hits}
-    stages = _traces(results)
     return results[0].model_copy(
         update={
             "hits": tuple(
@@ -80,8 +79,7 @@ def _combined(results: Sequence[SearchResult]) -> SearchResult:
             "strong_signal": all(one.strong_signal for one in results),
             "reranked_by": rerankers.pop() if len(rerankers) == 1 else None,
             "verdict": verdicts.pop() if len(verdicts) == 1 else None,
-            "stages": stages,
-            "timings_ms": stage_times(stages),
+            "stages": _traces(results),
             "warnings": tuple(dict.fromkeys(warning for one in results for warning in one.warnings)),
             "cost": sum((one.cost for one in results), Cost()),
         }

@@ -11,6 +11,7 @@ import pytest
 from shared.jobs import Job, State
 from shared.jobs.codec import pack_small
 from shared.models import Answer, Facet, Hit, JobRequest, LeafResult, LeafStatus, MergedHit, Node, Source, Summary
+from shared.models.hits import StageTrace
 from shared.models.manifest import Manifest
 from shared.models.support import Citation
 from shared.settings import Settings, load_settings
@@ -52,7 +53,7 @@ def answer(**changes: object) -> Answer:
     leaves = tuple(
         LeafResult(
             node_id=node.id, status=LeafStatus.DONE, candidates=100, mode="default", reranker="lexical:v2",
-            index_version=3, timings_ms={"fusion": draw.random()},
+            index_version=3, stages=(StageTrace(stage="fusion", ms=draw.random(), hits=9),),
             hits=tuple(Hit(**chunk, score=draw.random()) for chunk in draw.sample(chunks, 5)),
         )
         for node in nodes
