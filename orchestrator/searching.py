@@ -75,10 +75,11 @@ class Searching:
             failure = RamifyError(reply.error or "the search gave no reason")
             failure.exit_code = InputError.exit_code if reply.bad_input else failure.exit_code
             raise failure
+        found = reply.result.model_copy(update={"timings_ms": _times(reply.result)})
         if not plan:
-            return grouped(reply.result, reply.contexts)
+            return grouped(found, reply.contexts)
         asked = TypedQuery(query=query, intent=AS_ASKED, priority=1)
-        return grouped(reply.result, reply.contexts, [asked], [ranking(asked, reply.result.hits)])
+        return grouped(found, reply.contexts, [asked], [ranking(asked, found.hits)])
 
     def search(
         self, question: str, session: Session | KeptSession | Mapping[str, Any] | None, options: Any
@@ -143,6 +144,14 @@ class Searching:
 
     def _ask(self, name: TaskName, request: Model, reply: type[Reply], timeout_s: float) -> Reply:
         return reply.of_record(call_pool(self._app, self._settings, name, request, timeout_s))
+
+
+def _times(found: SearchResult) -> dict[str, float]:
+    """Milliseconds by stage; of one that ran several times, all of them together."""
+    times: dict[str, float] = {}
+    for trace in found.stages:
+        times[trace.stage] = round(times.get(trace.stage, 0.0) + trace.ms, 3)
+    return times
 
 
 def targeted(options: Mapping[str, Any]) -> dict[str, Any]:

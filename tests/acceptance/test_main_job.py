@@ -208,6 +208,7 @@ def test_find_answers_without_a_job(ramify: Ramify) -> None:
     before = len(ramify.jobs(200))
     found = ramify.find("缓存穿透", top_n=5)
     assert 0 < len(found.hits) <= 5
+    assert found.timings_ms.keys() == {trace.stage for trace in found.stages}
     assert "缓存" in found.hits[0].text
     assert any("keyword search only" in warning for warning in found.warnings)
     assert len(ramify.jobs(200)) == before
