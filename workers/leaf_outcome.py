@@ -13,7 +13,7 @@ from shared.providers.fallbacks import note_reason
 from shared.settings import Settings
 from shared.store.base import DENSE, SPARSE, TRIGRAM
 from shared.tasks.task_run import TaskRun
-from workers.search.leaf import as_searched, leaf_query, leaf_result_limit
+from workers.search.leaf import as_searched, leaf_query, leaf_result_limit, with_snippets
 from workers.shown_hits import leaf_kind_share, shown_hits
 
 _ARMS = (SPARSE, DENSE, TRIGRAM)
@@ -43,13 +43,15 @@ def leaf_result(
     """What a leaf keeps of what it has found. `shown`: results of the answer; None: as the request says. Pure."""
     limits = settings.multi_query
     limit = leaf_result_limit(node, limits, shown or request.top_n or limits.max_total_results)
+    best = shown_hits(found.hits, limit, leaf_kind_share(request, node, settings))
+    kept = with_snippets(leaf_query(request, node, settings), found.model_copy(update={"hits": best}), settings)
     return LeafResult(
         node_id=node.id,
         status=LeafStatus.DONE,
-        hits=shown_hits(found.hits, limit, leaf_kind_share(request, node, settings)),
+        hits=kept.hits,
         candidates=found.candidates,
         warnings=found.warnings,
-        stages=found.stages,
+        stages=kept.stages,
         mode=found.mode,
         index_version=found.index_version,
         reranker=found.reranked_by,
@@ -91,8 +93,7 @@ def _recorded_as_found(run: TaskRun, node_id: str, without: Degradation, reason:
         return False
     if node is None or found is None:
         return False
-    if found.hits:
-        found = as_searched(leaf_query(run.job.request, node, run.settings), found, run.settings)
+    found = as_searched(leaf_query(run.job.request, node, run.settings), found)
     warning = f"Leaf {node_id} stands as its search left it: {reason}"
     note_reason(without)
     run.annotate(warnings=[warning], item=node_id)

@@ -236,7 +236,7 @@ def known_names(strategies: Mapping[str, Strategy], name: str) -> str:
 def split(stages: Strategy) -> tuple[Strategy, Strategy]:
     """What the search pool runs, and what the rerank pool runs: from the stage rerank on.
 
-    Snippets that are made just before it are made there: they need no store, and without them half as much is sent.
+    Snippets that are made just before it are made there, for what is kept: they need no store.
     """
     place = _rerank_at(stages)
     while place and stages[place - 1].stage == "enrich":

@@ -6,17 +6,19 @@ For the merged pool. Within a leaf the stage `dedup` (workers/search/stages/dive
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from shared.byte_cache import ByteCache
 from shared.language.text import shingles
 from shared.models import Hit
 
 _SHINGLE = 3
+_MEMORY_BYTES = 4 * 1024 * 1024
 _EPSILON = 1e-6  # vectors are stored in 32 bits: the cosine of a vector with itself may be 0.9999999
 
 
@@ -49,6 +51,8 @@ def near_duplicates(hits: Sequence[Hit], threshold: float) -> dict[str, str]:
 
 def _unit(vector: Sequence[float]) -> npt.NDArray[np.float64] | None:
     """`vector` at length 1; None for an empty, zero or infinite one, which has no direction."""
+    if not vector:
+        return None
     array = np.asarray(vector, dtype=np.float64)
     norm = float(np.linalg.norm(array))
     return array / norm if math.isfinite(norm) and norm > 0 else None
@@ -77,25 +81,31 @@ class _VectorIndex:
 
 
 class _Shingles(NamedTuple):
-    """Of a text: all, and the few of which one must be shared with any other above the threshold."""
+    """A text, and the few of its shingles of which one must be shared with any other above the threshold."""
 
-    all: frozenset[str]
+    text: str
     prefix: list[str]
+
+    @property
+    def all(self) -> frozenset[str]:
+        """Made anew: hardly a pair of texts has to be compared by all of them."""
+        return shingles(self.text, _SHINGLE)
 
     @classmethod
     def of(cls, hit: Hit, threshold: float) -> _Shingles:
-        return _shingles(hit.title, hit.heading, hit.text, threshold)
-
-
-@lru_cache(maxsize=256)
-def _shingles(title: str, heading: str, text: str, threshold: float) -> _Shingles:
-    """Kept for a while: the best chunks of a corpus are found again and again."""
-    own = shingles("\n".join(part for part in (title, heading, text) if part), _SHINGLE)
-    return _Shingles(own, _prefix(own, threshold))
+        """Kept for a while: the best chunks of a corpus are found again and again."""
+        text = hit.full_text
+        if (known := _known.get((text, threshold))) is None:
+            known = cls(text, _prefix(shingles(text, _SHINGLE), threshold))
+            _known.keep((text, threshold), known, sum(map(sys.getsizeof, (text, known.prefix, *known.prefix))))
+        return known
 
 
 def _prefix(own: frozenset[str], threshold: float) -> list[str]:
     return sorted(own)[: len(own) - math.ceil(threshold * len(own) - _EPSILON) + 1]
+
+
+_known = ByteCache[tuple[str, float], _Shingles](_MEMORY_BYTES)
 
 
 class _ShingleIndex:
@@ -107,20 +117,23 @@ class _ShingleIndex:
     def __init__(self, threshold: float) -> None:
         self._threshold = threshold
         self._by_shingle: dict[str, list[int]] = {}
-        self._kept: list[tuple[str, int, frozenset[str]]] = []
+        self._kept: list[tuple[str, int, _Shingles]] = []
+        self._compared: dict[int, frozenset[str]] = {}
 
     def find(self, text: _Shingles, size: int) -> str | None:
         """The first kept text like this one, but for those with a vector of `size`: these were compared by it."""
-        own = text.all
+        own: frozenset[str] | None = None
         for at in sorted({at for shingle in text.prefix for at in self._by_shingle.get(shingle, ())}):
             chunk_id, other_size, other = self._kept[at]
             if size and size == other_size:
                 continue
-            if len(own & other) >= self._threshold * len(own | other):
+            own = text.all if own is None else own
+            others = self._compared[at] = self._compared.get(at) or other.all
+            if len(own & others) >= self._threshold * len(own | others):
                 return chunk_id
         return None
 
     def add(self, chunk_id: str, text: _Shingles, size: int) -> None:
         for shingle in text.prefix:
             self._by_shingle.setdefault(shingle, []).append(len(self._kept))
-        self._kept.append((chunk_id, size, text.all))
+        self._kept.append((chunk_id, size, text))

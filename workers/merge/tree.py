@@ -106,11 +106,11 @@ def apply_root_rerank(
             if "rerank" in hit.parts:
                 parts["rerank"] = hit.parts["rerank"]
             score = weight * known.score + (1 - weight) * hit.score
-            root = {"root": hit.score, "weight": 1 - weight, **score_parts(hit)}
-            detail: dict[str, float | str] = {"leaf": known.score, **root}
-            effect = Effect(stage="root rerank", effect=score - known.score, detail=detail)
-            explain = (*known.explain, effect) if known.explain else ()
-            placed[hit.chunk_id] = known.model_copy(update={"score": score, "parts": parts, "explain": explain})
+            explain = known.explain
+            if explain:
+                root = {"leaf": known.score, "root": hit.score, "weight": 1 - weight, **score_parts(hit)}
+                explain = (*explain, Effect(stage="root rerank", effect=score - known.score, detail=root))
+            placed[hit.chunk_id] = known.but(score=score, parts=parts, explain=explain)
     rest = {chunk_id: hit for chunk_id, hit in old.items() if chunk_id not in placed}
     ordered = (*sorted(placed.values(), key=lambda hit: -hit.score), *rest.values())
     hits = in_places(sorted(ordered, key=lambda hit: hit.precedence))

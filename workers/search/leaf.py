@@ -8,7 +8,6 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from functools import partial
-from itertools import takewhile
 
 from pydantic import TypeAdapter
 
@@ -27,7 +26,7 @@ from shared.store.base import CollectionInfo
 from workers.search.engine import EMPTY_COLLECTION, continue_search, continued, search
 from workers.search.resources import SearchResources
 from workers.search.state import Query, Tools
-from workers.search.variants import continue_variants, search_variants
+from workers.search.variants import continue_variants, merge_variants, search_variants
 
 #: The result while nothing is ingested.
 NOTHING_INGESTED = SearchResult(mode=NO_STRATEGY, warnings=(EMPTY_COLLECTION,))
@@ -161,20 +160,25 @@ def _search_key(leaf: LeafQuery, stages: Strategy, info: CollectionInfo, setting
 
 
 def run_rerank_stages(leaf: LeafQuery, found: SearchResult, tools: Tools) -> SearchResult:
-    """The stages of the rerank pool, on what the search stages found."""
-    return _gone_on(leaf, found, split(tools.settings.stages_of(leaf.strategy))[1], tools)
-
-
-def as_searched(leaf: LeafQuery, found: SearchResult, settings: Settings) -> SearchResult:
-    """What the search stages found, as it is recorded without the rest: with snippets, each chunk once."""
-    _, stages = split(settings.stages_of(leaf.strategy))
-    snippets = tuple(takewhile(lambda stage: stage.stage == "enrich", stages))
-    return _gone_on(leaf, found, snippets, Tools(settings=settings))
-
-
-def _gone_on(leaf: LeafQuery, found: SearchResult, stages: Strategy, tools: Tools) -> SearchResult:
+    """The stages of the rerank pool, on what the search stages found: all but `with_snippets`."""
+    stages = tuple(stage for stage in split(tools.settings.stages_of(leaf.strategy))[1] if stage.stage != "enrich")
     run, bare = continue_variants if leaf.variants else continue_search, SearchResult(hits=found.hits, mode=found.mode)
     return continued(found, run(bare, leaf.query(), stages, tools, explain=leaf.explain))
+
+
+def as_searched(leaf: LeafQuery, found: SearchResult) -> SearchResult:
+    """What the search stages found, as it is recorded without the rest: each chunk once."""
+    return found.model_copy(update={"hits": merge_variants(found.hits)}) if leaf.variants else found
+
+
+def with_snippets(leaf: LeafQuery, kept: SearchResult, settings: Settings) -> SearchResult:
+    """What is kept of a search behind its last stage, with the snippets of its strategy: most candidates are not."""
+    if not kept.hits:
+        return kept
+    stages = tuple(stage for stage in split(settings.stages_of(leaf.strategy))[1] if stage.stage == "enrich")
+    bare = SearchResult(hits=kept.hits, mode=kept.mode)
+    shown = continue_search(bare, leaf.query(), stages, Tools(settings=settings), explain=leaf.explain)
+    return kept.model_copy(update={"hits": shown.hits, "stages": (*kept.stages, *shown.stages)})
 
 
 def _told(found: SearchResult, leaf: LeafQuery, stages: Strategy, info: CollectionInfo) -> SearchResult:

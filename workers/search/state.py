@@ -17,10 +17,13 @@ from shared.providers.encoders import Bm25Encoder, DenseEncoder, Embedded
 from shared.providers.encoders.sparse import TrigramEncoder
 from shared.providers.http_deadline import time_left
 from shared.providers.llm.client import LLM
-from shared.providers.rerankers.base import Reranker
+from shared.providers.rerankers.base import Reranker, score_parts
 from shared.providers.time_shares import seconds_for
 from shared.settings import Settings
 from shared.store import DENSE, ChunkStore
+
+#: `parts` of a hit: the number of the wording that found it, from 0.
+VARIANT = "variant"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,15 +71,20 @@ class SearchArm(NamedTuple):
 
 
 class PlainEffect(NamedTuple):
-    """An effect on its way through the stages: most candidates are never explained, and a model costs more."""
+    """An effect on its way through the stages: most candidates are never explained, and a model costs more.
+
+    `reranked`: the hit whose score, with what that was made of, belongs to the detail.
+    """
 
     stage: str
     effect: float
     detail: Mapping[str, float | str]
+    reranked: Hit | None = None
 
     def checked(self) -> Effect:
         """The same for a hit."""
-        detail = {name: value if isinstance(value, str) else float(value) for name, value in self.detail.items()}
+        told = {**self.detail, **(score_parts(self.reranked) if self.reranked else {})}
+        detail = {name: value if isinstance(value, str) else float(value) for name, value in told.items()}
         return Effect(stage=self.stage, effect=self.effect, detail=detail)
 
 

@@ -24,6 +24,7 @@ from workers.search.leaf import (
     leaf_query,
     run_rerank_stages,
     run_search_stages,
+    with_snippets,
 )
 from workers.search.related import contexts
 from workers.search.resources import search_resources
@@ -76,7 +77,8 @@ def search_find(raw: dict[str, Any]) -> str:
             found = _whole_strategy(leaf)
         best = shown_hits(found.hits, request.top_n, kind_share(stages))
         hits = tuple(hit.model_copy(update={"vector": ()}) for hit in best)
-        found, shown = _with_contexts(found.model_copy(update={"hits": hits}), request)
+        kept = with_snippets(leaf, found.model_copy(update={"hits": hits}), settings)
+        found, shown = _with_contexts(kept, request)
         return FindReply(result=found, contexts=shown).model_dump_json()
     except (RamifyError, ValidationError) as error:
         return FindReply(error=str(error), bad_input=isinstance(error, InputError)).model_dump_json()

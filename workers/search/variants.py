@@ -15,10 +15,8 @@ from shared.models.hits import StageTrace
 from shared.providers.encoders.base import Embedded
 from shared.settings.strategies import Strategy
 from workers.search.engine import continue_search, continued, run, search_result
-from workers.search.state import Query, SearchState, Tools
+from workers.search.state import VARIANT, Query, SearchState, Tools
 
-#: `parts` of a hit: the number of the wording that found it, from 0.
-VARIANT = "variant"
 #: Fewest candidates of a wording, however many wordings share the leaf's.
 _MIN_CANDIDATES = 10
 

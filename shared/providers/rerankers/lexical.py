@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -116,10 +115,9 @@ def candidate_idf(asked: Iterable[str], documents: Sequence[frozenset[str]]) -> 
 
     In the order of the terms: a set has another one in each process, and sums over it other last digits.
     """
-    wanted = dict.fromkeys(asked)
-    counts = Counter(term for document in documents for term in wanted.keys() & document)
     total = len(documents)
-    return {term: math.log(1 + (total - counts[term] + 0.5) / (counts[term] + 0.5)) for term in wanted}
+    counts = {term: sum([term in document for document in documents]) for term in asked}
+    return {term: math.log(1 + (total - count + 0.5) / (count + 0.5)) for term, count in counts.items()}
 
 
 def _mentioned(documents: Sequence[LexicalDocument], scores: Sequence[float]) -> list[float]:

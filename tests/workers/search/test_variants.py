@@ -15,8 +15,8 @@ from shared.settings.sections import MultiQuerySettings
 from shared.settings.strategies import split
 from tests.workers.search.test_engine import Store, hit, tools
 from workers.search.leaf import leaf_result_limit
-from workers.search.state import Query, Tools
-from workers.search.variants import VARIANT, continue_variants, merge_variants, search_variants
+from workers.search.state import VARIANT, Query, Tools
+from workers.search.variants import continue_variants, merge_variants, search_variants
 
 NAMES = ("who married Ada", "who married Bertram Long", "who married Cy")
 

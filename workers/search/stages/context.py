@@ -12,7 +12,7 @@ from shared.models import Hit
 from shared.settings import stages as s
 from shared.store import DENSE, to_filter
 from workers.search.stages.rescoring import similarity
-from workers.search.state import Candidate, SearchState, Tools, by_score
+from workers.search.state import VARIANT, Candidate, SearchState, Tools, by_score
 
 _SENTENCE_END = re.compile(r"[.!?](?=\s)\s*|[。！？\n]\s*")
 
@@ -69,12 +69,13 @@ def _scored(hit: Hit, cosine: float, ratio: float, *, layer: int) -> Candidate:
 
 
 def enrich(state: SearchState, options: s.EnrichStage, tools: Tools) -> SearchState:  # noqa: ARG001
-    """Give every candidate a snippet."""
-    question = frozenset(terms(state.query.text))
+    """Give every candidate a snippet, for the wording that found it where there are several."""
+    questions = [frozenset(terms(text)) for text in state.query.variants or (state.query.text,)]
     candidates = []
     for candidate in state.candidates:
-        shown = snippet(candidate.hit.text, question, options.chars)
-        candidates.append(candidate._replace(hit=candidate.hit.but(snippet=shown)))
+        hit = candidate.hit
+        question = questions[int(hit.parts.get(VARIANT, 0)) if state.query.variants else 0]
+        candidates.append(candidate._replace(hit=hit.but(snippet=snippet(hit.text, question, options.chars))))
     return state.but(candidates=tuple(candidates))
 
 

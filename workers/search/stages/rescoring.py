@@ -11,12 +11,12 @@ from math import inf, log1p
 import numpy as np
 
 from shared.models import Cost
-from shared.providers.rerankers.base import Reranked, score_parts
+from shared.providers.rerankers.base import Reranked
 from shared.providers.time_shares import seconds_for
 from shared.settings import stages as s
 from shared.settings.sections import reranker_traits
 from workers.search.cached import reranked_once
-from workers.search.state import Candidate, SearchState, Tools, by_score
+from workers.search.state import Candidate, PlainEffect, SearchState, Tools, by_score
 
 _NOT_HERE = "The results are not reranked: `find` loads no rerank model and asks no LLM; `ramify ask` does."
 
@@ -123,8 +123,9 @@ def exclude(state: SearchState, options: s.ExcludeStage, tools: Tools) -> Search
     kept, named = [], dict[str, None]()
     for place, candidate in enumerate(state.candidates):
         hit = candidate.hit
-        called = hit.precedence < inf or (hit.via is not None and hit.via.how in _CALLS)
-        folder = "" if called else _folder_in(hit.path, folders)
+        folder = _folder_in(hit.path, folders)
+        if folder and (hit.precedence < inf or (hit.via is not None and hit.via.how in _CALLS)):
+            folder = ""
         if folder and place < _BEST:
             named[hit.path[: hit.path.index(folder) + len(folder)]] = None
         if not folder and not hit.path.startswith(excludes):
@@ -173,8 +174,9 @@ def rerank(state: SearchState, options: s.RerankStage, tools: Tools) -> SearchSt
     after = []
     for hit in ranked.hits:
         old = before[hit.chunk_id]
-        detail = {"score": hit.score, "by": ranked.reranker, **score_parts(hit)}
-        after.append(Candidate(hit, old.score, old.effects).plus("rerank", hit.score - old.score, **detail))
+        effect = hit.score - old.score
+        told = PlainEffect("rerank", effect, {"score": hit.score, "by": ranked.reranker}, hit)
+        after.append(Candidate(hit, old.score + effect, (*old.effects, told)))
     return state.but(
         # In the reranker's order: equal scores keep the fused one, and a named symbol's calls stand first.
         candidates=tuple(sorted(after, key=lambda candidate: candidate.hit.precedence)),
