@@ -52,7 +52,8 @@ def read_closely(question: str, filters: Filters, ask: Ask, today: date) -> tupl
             own = _own(values, ask(noun))
             again = _read_own(question, filters, ask, own, today, noun)
             return (again, own) if again.scan and not again.unread else (reading, values)
-        if (home := _home(scan, filters, ask, values)) and not (_of_people(home) and scan and scan.per):
+        who = scan and scan.per and compiled("<head_who>").search(Sentence(question).text)
+        if (home := _home(reading, filters, ask, values)) and not (who and _of_people(home)):
             own = _own(values, ask(home))
             again = _read_own(question, filters, ask, own, today, home)
             if again.scan and len(again.unread) <= len(reading.unread):
@@ -102,13 +103,14 @@ def _noun(question: str, filters: Filters, values: Values) -> Filters | None:
     return filters.model_copy(update={"paths": inside}) if len(called) == 1 else None
 
 
-def _home(scan: Scan | None, filters: Filters, ask: Ask, values: Values) -> Filters | None:
+def _home(reading: Reading, filters: Filters, ask: Ask, values: Values) -> Filters | None:
     """The filter with the kind, or else the innermost folder, in which all documents lie that have the read values.
 
     What is asked of them is a field that these have: not the price of a delivery, of badgers.
     """
+    scan = reading.scan
     wanted = [one for one in scan.fields if one.values and not one.negated] if scan else []
-    asked = scan and (scan.per or scan.total or scan.by or scan.columns or scan.unread)
+    asked = scan and (scan.per or scan.total or scan.by or scan.columns or scan.unread or reading.guessed)
     if not asked or not wanted or not values.fields or filters.kinds or filters.paths:
         return None
     kinds = [filters.model_copy(update={"kinds": (kind,)}) for kind in values.kinds if kind != ContextType.RESOURCE]
@@ -146,7 +148,8 @@ def _read_own(  # noqa: PLR0913, PLR0917 - a question, what it is read with, and
     `reading`: the one with these values, where there is one.
     """
     text = Sentence(question).text
-    of_people = _of_people(inside) and compiled("<head_who>").search(text) is not None
+    somebody = compiled("<head_who>").search(text) and not compiled("<group_whose>").search(text)
+    of_people = _of_people(inside) and bool(somebody)
     if reading is None or of_people:
         reading = read_question(question, filters, values, today, of_people=of_people)
     reading = _among(reading, inside, question) if of_people else reading

@@ -66,7 +66,8 @@ class FieldTaker:
         for key, stem in self.known.dated:
             if is_han(stem) and not self.known.anywhere.of(stem):  # 还没修复的 of 修复日期
                 self._each(
-                    rf"<state_denied>{re.escape(stem)}(?=$|<state_end>)", partial(self._unset, self.known.groups[key])
+                    rf"<state_denied>{re.escape(stem)}(?:<tie_done>)?(?=$|<state_end>)",
+                    partial(self._unset, self.known.groups[key]),
                 )
         for group, said, behind, unset in self.known.verbs(self.sentence.text):
             self._each(unset, partial(self._unset, group))

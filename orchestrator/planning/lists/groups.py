@@ -8,9 +8,10 @@ from functools import partial
 from typing import Literal, NamedTuple
 
 from orchestrator.planning.lists.amounts import amounts_of
-from orchestrator.planning.lists.field_values import FieldGroup, KnownFields, field_concepts, of_one_word
+from orchestrator.planning.lists.field_values import FieldGroup, KnownFields, of_one_word
 from orchestrator.planning.lists.markers import NamedValues
 from orchestrator.planning.lists.owners import unowned
+from orchestrator.planning.lists.places import asked_places, is_of
 from orchestrator.planning.lists.words import Nouns, Sentence, compiled, is_plural, unique, word_start
 from shared.language import reader_sentence
 from shared.language.text import HAN, is_han, value_key
@@ -81,7 +82,7 @@ def take_groups(
         reader = _GroupReader(sentence.text, known, nouns)
     reader.people = [] if of_people else reader.people
     counted = partial(reader.counted, total=bool(named.total))
-    ways = () if known.truncated else (reader.most, reader.who, reader.asked, counted)
+    ways = () if known.truncated else (reader.most, reader.who, reader.placed, reader.asked, counted)
     found = next((found for way in ways for found in way()), None)
     if found is None:
         _take_open_who(sentence, reader, known, named)
@@ -115,7 +116,7 @@ def _take_open_who(sentence: Sentence, reader: _GroupReader, known: KnownFields,
     lead = reader.open_who() if people else None
     if lead is None:
         return
-    called = [group for group in people if any(_is_of(noun, group) for noun in reader.nouns_of_documents())]
+    called = [group for group in people if any(is_of(noun, group) for noun in reader.nouns_of_documents())]
     people = called if len(called) == 1 else people  # 修复师 of 修复
     labels = unique([group.spelt[0] for group in people])
     if len(people) == 1:
@@ -278,9 +279,12 @@ class _GroupReader:
                 self._text[: lead.start()]
             ):  # "price per jar", "2 EUR per jar"
                 continue
-            if not counting and (is_han(lead[0][-1]) or compiled("<group_by_counted>").fullmatch(lead[0])):
-                continue
-            if found := self._values_at(lead.end(), times=True):
+            found = self._values_at(lead.end(), times=True)
+            bare = (
+                found and not self._text[found[1] :].strip(" ?.!") and self.documents_at(0, lead.start())
+            )  # "bugs by status"
+            unsure = is_han(lead[0][-1]) or compiled("<group_by_counted>").fullmatch(lead[0])
+            if found and (counting or not unsure or bare):
                 behind = compiled(r"\s*<group_end>").match(self._text, found[1])
                 yield _AskedGroup(lead.start(), behind.end() if behind else found[1], found[0])
 
@@ -303,8 +307,13 @@ class _GroupReader:
             tail = compiled(r"<group_who_end>?[\s?。!]*$").search(text, lead.end())
             verb = text[lead.end() : tail.start() if tail else None].strip()
             for group in self.people if verb else ():
-                if _is_of(verb, group):
+                if is_of(verb, group):
                     yield _AskedGroup(lead.start(), len(text), _of_field(group), asked=True)
+
+    def placed(self) -> Iterator[_AskedGroup]:
+        """Phrases such as "where were they found", 都在哪里."""
+        for start, end, group, rest in asked_places(self._text, self._known):
+            yield _AskedGroup(start, end, _of_field(group), True, "", rest)
 
     def _doing(self, start: int) -> Iterator[tuple[FieldGroup, int]]:
         """The field of what somebody does at `start`, and where that is said; else the only field of people."""
@@ -317,7 +326,7 @@ class _GroupReader:
             if found and found[0] and self.people and known.is_person(group.first):
                 yield group, found.end()
         if end := self._han_verb_end(start):
-            yield from ((group, end) for group in self.people if _is_of(text[start:end], group))
+            yield from ((group, end) for group in self.people if is_of(text[start:end], group))
         if verb and len(self.people) == 1 and self.is_verb(verb[0]):
             done_to = compiled(r"\s*<group_done_to>(?=\s)").match(text, verb.end())
             yield self.people[0], done_to.end() if done_to else verb.end()
@@ -378,12 +387,6 @@ class _GroupReader:
 def _word_places(text: str) -> list[int]:
     """Where words may begin: any Han character, and the first letter of any other word."""
     return [place for place in range(len(text)) if is_han(text[place]) or not text[place - 1 : place].isalnum()]
-
-
-def _is_of(verb: str, group: FieldGroup) -> bool:
-    """True for a verb of the field's name, or of a name that means the same."""
-    same = (name for names in field_concepts().values() if {*group.first} & {*names[:1]} for name in names)
-    return any(of_one_word(verb, name) for name in (*group.first, *same))
 
 
 def _of_field(group: FieldGroup) -> Grouping:

@@ -18,6 +18,7 @@ _PHRASES = (
     "group_suffix", "group_end", "top_asked", "top_common", "top_rare", "top_end", "top_counted", "behind_place",
     "flag_verb", "except", "either", "both", "but_also", "value_joint", "head_asked", "inside_noun", "noun",
     "article_words", "did", "is_so", "head_lead", "tail", "tie_neutral", "tie_done", "value_end",
+    "group_where", "group_when",
 )  # fmt: skip
 _LATIN = re.compile(r"[a-z][a-z'\-]*[a-z]")
 _HAN = re.compile(rf"[{HAN}]+")

@@ -165,12 +165,13 @@ def _scales(known: KnownFields) -> Iterator[Scale]:
 def _numbered(values: Iterable[str]) -> dict[str, float]:
     """Value -> number where all are the same but for it: P1 to P4, Phase 2, 二级."""
     found = {value: _NUMBERED.fullmatch(in_digits(plain(value))) for value in values}
+    above = {value: 0.0 for value in found if compiled("<scale_top>").fullmatch(plain(value))}  # 特级 is before 一级
     bare = [value for value in found if found[value] is None and compiled("<scale_none>").fullmatch(plain(value))]
-    found = {value: each for value, each in found.items() if value not in bare}
+    found = {value: each for value, each in found.items() if value not in (*bare, *above)}
     forms = {(each["head"].strip(), each["tail"].strip()) if each else ("", "") for each in found.values()}
     if len(forms) != 1 or ("", "") in forms:
         return {}
-    return {value: float(each["number"]) for value, each in found.items() if each}
+    return above | {value: float(each["number"]) for value, each in found.items() if each}
 
 
 def _worded(values: Iterable[str]) -> dict[str, float]:

@@ -53,18 +53,33 @@ def test_given_a_folder_named_like_a_kind_when_others_in_it_say_none_then_all_of
     assert (reading.scan.found.kinds, reading.scan.found.paths) == (("培训",), ())
 
 
-def test_given_a_field_that_the_documents_of_a_value_have_not_when_asked_for_then_their_own_one_is_read() -> None:
-    fields = {"patients/": {"breed": {"badger": 3}, "cost": {"£90": 2, "£20": 1}}, "feed/": {"price": {"£7": 9}}}
-    fields |= {"": {**fields["patients/"], **fields["feed/"]}}
+OF_BADGERS = {"breed": {"badger": 3}, "cost": {"£90": 2, "£20": 1}, "found at": {"Kelby": 2, "Fen Lock": 1}}
+OF_FEED = {"price": {"£7": 9}, "from": {"Fen Lock": 9}, "等级": {"特级": 3, "一级": 2, "二级": 4}}
+
+
+@pytest.mark.parametrize(
+    ("question", "understood"),
+    [
+        ("How much does a badger cost us on average?", "breed = badger, average of cost"),
+        ("Where were the badgers found?", "any found at, breed = badger, per found at"),
+        ("Where do most of the badgers come from?", "any found at, breed = badger, per found at"),
+        ("银杏都分布在哪里", "any 所在区, 树种 = 银杏, per 所在区"),
+        ("二级或二级以上的有哪些", "等级 = 特级 or 一级 or 二级"),
+    ],
+)
+def test_given_what_is_asked_of_a_value_when_read_then_it_is_a_field_of_the_documents_that_have_it(
+    question: str, understood: str
+) -> None:
+    inside = {"animals/": OF_BADGERS, "feed/": OF_FEED, "绿化/": {"树种": {"银杏": 2}, "所在区": {"东区": 2}}}
+    inside[""] = {name: values for fields in inside.values() for name, values in fields.items()}
 
     def ask(filters: Filters) -> Values:
-        return Values(
-            kinds={"resource": 12}, folders=("feed/", "patients/"), documents=12, fields=fields["".join(filters.paths)]
-        )
+        fields = inside["".join(filters.paths)]
+        return Values(kinds={"resource": 14}, folders=(*inside,)[:3], documents=14, fields=fields)
 
-    reading, _ = read_closely("How much does a badger cost us on average?", Filters(), ask, TODAY)
-    assert reading.scan is not None
-    assert reading.scan.understood == "breed = badger, average of cost"
+    reading, _ = read_closely(question, Filters(), ask, TODAY)
+    assert reading.scan is not None, reading.warnings
+    assert (reading.scan.understood, reading.scan.unread) == (understood, ())
 
 
 READ = [
@@ -132,6 +147,9 @@ READ = [
     ("无人处理的缺陷", "kind = 缺陷, no 处理人"),
     ("bugs anywhere except on Switch", "kind = bug, not platform = Switch"),
     ("bugs yet to be fixed", "kind = bug, not status = fixed"),
+    ("bugs by platform", "kind = bug, per platform"),
+    ("Break the bugs down by platform", "kind = bug, per platform"),
+    ("没有任何标签的缺陷", "kind = 缺陷, no tags"),
 ]
 
 #: Ways to deny what follows; each is read, or named.
