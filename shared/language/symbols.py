@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from shared.language import derived, derived_last, languages
 
@@ -31,14 +31,15 @@ def named_symbol(question: str) -> str | None:
 
     None where no pattern of `words.edges.symbol` reads one, and none of `words.edges.callers` the whole question.
     """
-    found = (pattern.search(question[:_READ_CHARS]) for pattern in _patterns("symbol"))
+    text = question[:_READ_CHARS]
+    found = (pattern.whole.search(text) for pattern in _patterns("symbol") if pattern.behind.search(text))
     return next((_name(one) for one in found if one), None) or asked_callers(question)
 
 
 def asked_callers(question: str) -> str | None:
     """The name in a question that asks which code calls it and nothing else; None for any other question."""
     text = question[:_READ_CHARS].strip().rstrip(_STOPS)
-    found = (pattern.fullmatch(text) for pattern in _patterns("callers"))
+    found = (pattern.whole.fullmatch(text) for pattern in _patterns("callers"))
     return next((_name(one) for one in found if one), None)
 
 
@@ -47,10 +48,21 @@ def _name(found: re.Match[str]) -> str:
     return re.sub(r"::|#|->", ".", name.strip("`").removesuffix("()"))
 
 
+class _Pattern(NamedTuple):
+    """`behind`: what it has behind a name at its beginning. That is looked for first: names are tried at each place."""
+
+    whole: re.Pattern[str]
+    behind: re.Pattern[str]
+
+
 @derived
-def _patterns(way: Literal["symbol", "callers"]) -> tuple[re.Pattern[str], ...]:
-    written = (pattern for language in languages() for pattern in language.words.edges.get(way, ()))
+def _patterns(way: Literal["symbol", "callers"]) -> tuple[_Pattern, ...]:
+    written = [pattern for language in languages() for pattern in language.words.edges.get(way, ())]
     return tuple(
-        re.compile(re.sub("<(?:code|name|word)>", lambda form: f"({_FORMS[form[0]]})", pattern), re.IGNORECASE)
-        for pattern in written
+        _Pattern(_compiled(one), _compiled(one.removeprefix("<code>") if one.startswith("<code>") else ""))
+        for one in written
     )
+
+
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(re.sub("<(?:code|name|word)>", lambda form: f"({_FORMS[form[0]]})", pattern), re.IGNORECASE)
