@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -23,6 +24,8 @@ from shared.settings import Settings
 
 #: Errors of a command whose connection broke: Redis may have run it.
 LOST = (redis.exceptions.ConnectionError, redis.exceptions.TimeoutError)
+#: Seconds for which a connection that was used counts as open, and its attribute for when that was.
+_FRESH_S, _USED = 1.0, "ramify_used_at"
 #: All connection pools of this process, so that a dead connection of one warns the others.
 _pools: WeakSet[Any] = WeakSet()
 _lock = threading.Lock()
@@ -66,6 +69,34 @@ class WholeCommands:
         return [b"".join(pieces)]
 
 
+class QuickPool(redis.ConnectionPool):
+    """redis-py 8's pool without what it counts and announces at each command, which nobody here reads.
+
+    Nor does it look whether a connection was closed, or has been left with data, that has only just been used.
+    """
+
+    def get_connection(self, *_: Any, **__: Any) -> Any:
+        """A connection for one command. Raises: RedisError."""
+        self._checkpid()
+        with self._lock:
+            free = self._available_connections
+            if free and free[-1].is_connected and time.monotonic() - getattr(free[-1], _USED, 0.0) < _FRESH_S:
+                self._in_use_connections.add(free[-1])
+                return free.pop()
+        return super().get_connection()
+
+    def release(self, connection: Any) -> None:
+        """Give it back."""
+        if not connection.is_connected or connection.should_reconnect() or not self.owns_connection(connection):
+            super().release(connection)
+            return
+        setattr(connection, _USED, time.monotonic())
+        with self._lock:
+            if connection in self._in_use_connections:
+                self._in_use_connections.remove(connection)
+                self._available_connections.append(connection)
+
+
 def connect(settings: Settings, *, retries: int = 2, timeout_s: float | None = None) -> redis.Redis:
     """A client with timeouts on everything; a lost connection is tried again `retries` times. Connects at first use.
 
@@ -89,7 +120,9 @@ def connect(settings: Settings, *, retries: int = 2, timeout_s: float | None = N
     }
     try:
         found = (
-            _by_sentinel(address, options) if address.master else MendingClient.from_url(address.redis_url, **options)
+            _by_sentinel(address, options)
+            if address.master
+            else MendingClient.from_pool(QuickPool.from_url(address.redis_url, **options))
         )
     except (ValueError, TypeError) as error:  # TypeError: an option of the URL that no client has
         raise SettingsError("redis.url", address.label, f"{error}") from None

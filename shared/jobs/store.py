@@ -130,7 +130,7 @@ class JobStore:
         blob, chunks = hit_blobs.pack(found, FAST if self._whole else STORED)
         for known in (self.known.of(job_id), set[str]()):
             there = [name for name in chunks if name in known]
-            new = [part for name in chunks.keys() - there for part in (name, chunks[name])]
+            new = [part for name, chunk in chunks.items() if name not in known for part in (name, chunk)]
             with self._said_once(known, note) as wire:
                 done = self._change(script, job_id, keys, wire, *args, blob, "".join(there), *new)
             if done != _CHUNK_LOST:
