@@ -37,11 +37,13 @@ class FieldFilter(Model):
     """Documents with one of these values in a field, whatever of its `names` it goes by; any value where none is named.
 
     Names and values count by their `value_key`. `negated`: the others; without values those that lack the field.
+    `told`: the range that the values are all of, for people.
     """
 
     names: tuple[str, ...] = Field(min_length=1)
     values: tuple[str, ...] = ()
     negated: bool = False
+    told: str = ""
 
 
 class Choice(Model):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import date, timedelta
-from functools import partial
 
 from orchestrator.planning.lists.amounts import NUMBER, Amounts, amounts_of, measured, number_of, unit_end
 from orchestrator.planning.lists.dates import DateSpan, spans, unread_time
@@ -47,6 +47,26 @@ _WORD_BEGINS = re.compile(r"(?<![a-z0-9_])(?=[a-z0-9])|(?=[\u3400-\u9fff])")
 #: Of so many of its values a field is one of days.
 _MOSTLY = 0.6
 _MOST_TAKEN, _LOOK_BACK = 4, 40
+
+
+@dataclass(frozen=True, slots=True)
+class _Within:
+    """Whether the day of a value lies in a span of time."""
+
+    days: Mapping[str, date]
+    span: DateSpan
+
+    def __call__(self, value: str) -> bool:
+        day = self.days.get(value)
+        return day is not None and (self.span.first or date.min) <= day <= (self.span.last or date.max)
+
+    @property
+    def told(self) -> str:
+        """The span as people read it."""
+        first, last = self.span.first, self.span.last
+        if first and last:
+            return f"{first} to {last}"
+        return f"{first} or later" if first else f"{last} or earlier"
 
 
 def take_comparisons(sentence: Sentence, known: KnownFields, named: NamedValues) -> None:
@@ -108,7 +128,7 @@ def _take_alone(sentence: Sentence, known: KnownFields, named: NamedValues, toda
         if span is None:
             return
         if len(dated) == 1:
-            _keep(sentence, (span.start, span.end), dated[0][0], partial(_within, dated[0][1], span), named)
+            _keep(sentence, (span.start, span.end), dated[0][0], _Within(dated[0][1], span), named)
             continue
         said = " ".join(sentence.text[span.start : span.end].split())
         named.left.append(said)
@@ -129,12 +149,12 @@ def _field_days(
                 continue
             group = known.groups[name.values[0]]
             if days := _days_of(group, today):
-                yield start, span.end, group, partial(_within, days, span)
+                yield start, span.end, group, _Within(days, span)
                 break
         for place, group, days in _day_done(text, span, known, today):
-            yield *place, group, partial(_within, days, span)
+            yield *place, group, _Within(days, span)
         for place, group, days in _day_of_name(text, head, span, known, today):
-            yield *place, group, partial(_within, days, span)
+            yield *place, group, _Within(days, span)
 
 
 def _days_apart(
@@ -156,7 +176,7 @@ def _days_apart(
     dated = [(known.groups[keys[0]], place) for keys, place in verbs.items()]
     fits = [(group, place, days) for group, place in dated if (days := _days_of(group, today))]
     if len(fits) == 1:
-        yield (span.start, span.end), fits[0][1], fits[0][0], partial(_within, fits[0][2], span)
+        yield (span.start, span.end), fits[0][1], fits[0][0], _Within(fits[0][2], span)
 
 
 def _days_over(
@@ -173,7 +193,7 @@ def _days_over(
         dated = [(group, days) for group in fits if (days := _days_of(group, today))]
         if len(dated) == 1:
             before = DateSpan(None, today - timedelta(days=1), *found.span())
-            yield *found.span(), dated[0][0], partial(_within, dated[0][1], before)
+            yield *found.span(), dated[0][0], _Within(dated[0][1], before)
 
 
 def _day_done(
@@ -227,11 +247,6 @@ def _days_of(group: FieldGroup, today: date) -> dict[str, date]:
     """Value -> day of a field of days; empty for any other field."""
     days = {value: day for value in group.held if (day := _day(value, today))}
     return days if len(days) >= _MOSTLY * len(group.held) else {}
-
-
-def _within(days: Mapping[str, date], span: DateSpan, value: str) -> bool:
-    day = days.get(value)
-    return day is not None and (span.first or date.min) <= day <= (span.last or date.max)
 
 
 def _day(value: str, today: date) -> date | None:
@@ -306,7 +321,9 @@ def _keep(  # noqa: PLR0913 - where it stands, what it says, and where it goes
         begun = verb.start()
     spelt = " ".join(sentence.text[start:end].split())
     values = unique([value for value in group.names.known if fits(value)]) or (spelt,)
-    wanted = FieldFilter(names=group.first, values=values, negated=denied or is_negated(sentence, begun))
+    told = fits.told if isinstance(fits, _Within) else ""
+    negated = denied or is_negated(sentence, begun)
+    wanted = FieldFilter(names=group.first, values=values, negated=negated, told=told)
     named.fields.append(wanted)
     named.read_as.append(f"{spelt}: {field_part(wanted.model_copy(update={'names': group.spelt}))}")
     sentence.take(negation_start(sentence, begun), end)

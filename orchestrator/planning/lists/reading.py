@@ -291,7 +291,8 @@ def _joined(wanted: Sequence[FieldFilter], known: KnownFields) -> list[FieldFilt
         same = [other for other in found if other.names == one.names and other.values and not other.negated]
         if same and one.values and not one.negated and known.is_single(one.names):
             found.remove(same[0])
-            found.append(one.model_copy(update={"values": unique([*same[0].values, *one.values])}))
+            told = f"{same[0].told} or {one.told}" if same[0].told and one.told else ""
+            found.append(one.model_copy(update={"values": unique([*same[0].values, *one.values]), "told": told}))
         else:
             found.append(one)
     return found

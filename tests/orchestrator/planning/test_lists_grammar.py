@@ -216,6 +216,18 @@ def test_given_a_comparison_when_read_then_the_values_that_fit_are_the_filter_an
     assert fitting[0] in reading.warnings[0]
 
 
+def test_given_many_days_of_a_field_in_a_range_when_told_then_it_is_the_range() -> None:
+    days = {f"2026-0{month}-11": 1 for month in range(1, 8)}
+
+    def ask(filters: Filters) -> Values:
+        return under(filters).model_copy(update={"fields": {"due": days}})
+
+    reading, _ = read_closely("tasks due between March and July 2026", Filters(), ask, TODAY)
+    assert reading.scan is not None
+    assert reading.scan.understood == "kind = task, due = 2026-03-01 to 2026-07-31"
+    assert len(reading.scan.fields[0].values) == 5
+
+
 @pytest.mark.parametrize("question", ["tasks with a budget over 3 weeks", "tasks with an owner over 30"])
 def test_given_a_comparison_that_the_values_do_not_allow_when_read_then_it_is_unread(question: str) -> None:
     reading, _ = read_closely(question, Filters(), under, TODAY)
