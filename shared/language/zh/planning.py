@@ -155,6 +155,8 @@ def compared(sentence: str) -> tuple[base.Subquestion, ...]:
     if not _THINGS[0] <= len(items) <= _THINGS[1] or not all(map(_is_thing, items)):
         return ()
     items, aspect = _shared(items)
+    if aspect and not scope and (tailed := PHRASES.compiled["scope_tail"].match(items[-1])):
+        scope, items[-1] = tailed["scope"], tailed["rest"]  # "X 和 Y 在高并发下的延迟"
     items = _of_periods(items)
     if not items:
         return ()
