@@ -45,7 +45,7 @@ def _report(summary: Summary, table: ListTable | None, hits: Sequence[MergedHit]
     if summary.support is not None:  # held sentence by sentence when it was written
         spans = (_quoted(summary.text, one, hits) for one in summary.support.spans)
         return summary.support.model_copy(update={"spans": tuple(spans)})
-    return report_of(tuple(_spans(summary.text, hits) if table is None else _listed(summary.text, table)))
+    return report_of(tuple(_spans(summary.text, hits) if table is None else _listed(summary, table, hits)))
 
 
 def _quoted(text: str, one: AnswerSentence, hits: Sequence[MergedHit]) -> AnswerSentence:
@@ -58,9 +58,9 @@ def _quoted(text: str, one: AnswerSentence, hits: Sequence[MergedHit]) -> Answer
     return one.model_copy(update={"quotes": tuple(quotes)})
 
 
-def _spans(text: str, hits: Sequence[MergedHit]) -> Iterator[AnswerSentence]:
+def _spans(text: str, hits: Sequence[MergedHit], begin: int = 0, stop: int | None = None) -> Iterator[AnswerSentence]:
     """The lines of a text that rules made; what is quoted stands in its source as it is."""
-    for line in _LINE.finditer(text):
+    for line in _LINE.finditer(text, begin, len(text) if stop is None else stop):
         (start, end), body = line.span(), line[0]
         cited = [number for number in cited_in(body) if number <= len(hits)]
         found = [_found(body, hits[number - 1], number) for number in cited]
@@ -93,15 +93,21 @@ def _found(body: str, hit: Hit, number: int) -> Quotation | None:
     return quotation(number, hit, best.quote) if best else None
 
 
-def _listed(text: str, table: ListTable) -> Iterator[AnswerSentence]:
-    """The lines of a list: each row with the sentence of its document, below what was counted."""
+def _listed(summary: Summary, table: ListTable, hits: Sequence[MergedHit]) -> Iterator[AnswerSentence]:
+    """The lines of a list: each row with the sentence of its document, below what was counted; then what was searched.
+
+    What was counted under words that were not understood is no claim. Where sources are cited, rows have no numbers.
+    """
+    text, rows = summary.text, 0
     for start, end in (line.span() for line in _LINE.finditer(text)):
         row = _ROW.match(text, start)
-        if row is None:
-            head = start == 0
+        if row is not None and int(row[1]) == rows + 1 <= len(table.rows):
+            said, rows = table.rows[rows].sentence, rows + 1
+            quotes = (Quotation(number=rows, text=said),) if said and not summary.citations else ()
+            yield AnswerSentence(start=start, end=end, kind="structure", quotes=quotes)
+        elif summary.citations and rows and cited_in(text[start:end]):
+            yield from _spans(text, hits, start, end)
+        else:
+            head = start == 0 and not table.unread
             state = Support.SUPPORTED if head else Support.NOTHING
             yield AnswerSentence(start=start, end=end, support=state, kind="structure" if head else "no claim")
-            continue
-        said = table.rows[int(row[1]) - 1].sentence
-        quotes = (Quotation(number=int(row[1]), text=said),) if said else ()
-        yield AnswerSentence(start=start, end=end, kind="structure", quotes=quotes)

@@ -27,6 +27,7 @@ from orchestrator.cli.text import (
 )  # fmt: skip
 from orchestrator.diagnosis.wording import degraded_parts
 from orchestrator.growth import of_answer
+from shared.language import reader_sentence
 from shared.models import Answer, Citation, Cost, Hit, MergedHit
 from shared.models.answer import Bridge, ReasoningStep
 from shared.models.cost import Spending
@@ -49,6 +50,10 @@ def draw_answer(answer: Answer) -> Iterator[RenderableType]:
     yield Text()
     if answer.table:
         yield from _list(answer.job_id, answer.table)
+        searched = reader_sentence("list_beside", answer.question)
+        if (below := answer.summary.text.find(f"\n{searched}\n")) > 0:
+            yield Text()
+            yield cited(answer.summary.text[below + 1 :])
     else:
         yield cited(answer.summary.text) if answer.summary.text else Text("There is no summary.", "yellow")
         yield from draw_support(answer.summary)
@@ -189,7 +194,9 @@ def times_line(timings_ms: Mapping[str, float]) -> str:
 
 
 def _list(job_id: str, table: ListTable) -> Iterator[RenderableType]:
-    """A complete list: the headline, the first rows, and how to get the others."""
+    """A complete list: what of it is not certain, the headline, the first rows, and how to get the others."""
+    if table.unread:
+        yield plain(f"Not certain. Not understood as conditions: {', '.join(table.unread)}.", "yellow")
     head = Text(counted(table.matched, table.unit), "bold")
     if table.kinds:
         head.append(f" ({', '.join(f'{kind} {count}' for kind, count in sorted(table.kinds.items()))})")
@@ -228,8 +235,6 @@ def _list_notes(table: ListTable) -> Iterator[str]:
     if total := table.total:
         way = "on average" if total.way == "mean" else "together"
         yield f"{total.label} {way}: {total.amount:,.10g} {total.unit}, of {counted(total.documents, 'document')}."
-    if table.unread:
-        yield f"Not understood as conditions: {', '.join(table.unread)}."
     if table.partial:
         yield "The list is not complete: the job's time was up, or a part of the corpus was not read."
     if table.changed:

@@ -82,16 +82,17 @@ def plan_list(run: TaskRun, app: Celery, settings: Settings, *, possible: bool =
     Tables(run.jobs.client, settings).put_scan(job.id, scan)
     limits = settings.enumeration
     parts = shards(scan.documents, limits.shard_documents, limits.max_shards)
-    warnings = _of_none(scan, warned, job.request.question)
+    warnings = warned if scan.documents else _of_none(found, warned, question)
     return Grown(nodes=list_nodes(job.request.question, scan.understood, parts), warnings=warnings)
 
 
-def _of_none(scan: Scan, warnings: tuple[str, ...], question: str) -> tuple[str, ...]:
-    """What is said of a list: where it is empty and words were not understood, that it may lack some."""
-    if scan.documents or not scan.unread:
-        return warnings
-    too_many = {told(name, scan.unread, question) for name in ("list_unread", "list_unread_code", "list_guessed")}
-    return (*(each for each in warnings if each not in too_many), told("list_none_unread", scan.unread, question))
+def _of_none(found: Reading, warned: Sequence[str], question: str) -> tuple[str, ...]:
+    """What is said of an empty list: where words were not understood, that it may lack some, not hold too many."""
+    words = unique([*found.unread, *found.guessed])
+    too_many = {told(name, found.unread, question) for name in ("list_unread", "list_unread_code")}
+    too_many.add(told("list_guessed", found.guessed, question))
+    none = (told("list_none_unread", words, question),) if words else ()
+    return (*(each for each in warned if each not in too_many), *none)
 
 
 def defines(request: JobRequest, app: Celery, settings: Settings, symbol: str, timeout_s: float) -> bool:
@@ -108,7 +109,7 @@ def listed_or_told(
 ) -> Reading:
     """The reading where it is a list; else without a scan, and with why it is searched. See `plan_list`."""
     scan = reading.scan
-    if possible and not (scan and names_list(question, known, scan, whole=whole, noun=reading.noun)):
+    if possible and not (scan and names_list(question, known, scan, whole=whole)):
         return Reading(warnings=_no_list(question, known, reading), unread=reading.unread)
     if scan is None:
         return reading.model_copy(update={"warnings": (*reading.warnings, _INSTEAD)})

@@ -31,6 +31,10 @@ _WORD = re.compile(rf"[^\s,;:!?、{HAN}]+")
 _LEAD = rf"(?:(?:<head_lead>)(?![^\s{HAN}])\s*)*"
 _BEHIND = rf"\s*(?:$|[,;:?!.(]|[{HAN}]|\d|#|(?:<head_behind>)(?![a-z0-9]))"
 _TAIL = r"\s*(?:<head_tail>\s*)*$"
+#: What makes a list another one where it was not read.
+_STRONGER = r"\d|<denial>|<denial_near>|<time_word>|<bound_before>|<tie_time>|<event_time>"
+#: A question of which more is unread is of something else: words; a word of Han characters has so many.
+_MOST_UNREAD, _HAN_WORD = 3, 2
 _JOINT = r"(?:<head_joint>)$"
 #: So far back the value that stands before a noun is looked for, in characters.
 _LOOK_BACK = 20
@@ -49,13 +53,13 @@ def may_be_list(question: str) -> bool:
     return not any(compiled("<no_list>").search(text[place:]) for place in begins)
 
 
-def names_list(question: str, values: Values, scan: Scan, *, whole: bool = False, noun: str = "") -> bool:
+def names_list(question: str, values: Values, scan: Scan, *, whole: bool = False) -> bool:
     """True where the noun that `question` is about exists, and more than its kind was understood of it.
 
     `scan` is what was read of it. The noun is a kind, a folder, a word for documents or, where code is stored, for
     definitions: in the plural in English, behind all that describes it in Chinese; anywhere where nothing of the
-    question is unread. `whole`: only such a question is a list, as one that ends like a statement. `noun`: what is
-    asked for, where fields say which documents those are.
+    question is unread. `whole`: only such a question is a list, as one that ends like a statement. No noun is needed
+    where a field says which documents are asked for, or its values are.
     """
     asked = prepared(question)
     text = Sentence(asked.text).text
@@ -64,30 +68,36 @@ def names_list(question: str, values: Values, scan: Scan, *, whole: bool = False
     ):
         return False
     heads = _Heads(values)
-    someone = compiled("<head_who>").search(text) is not None
-    if someone:
-        return not scan.unread and _asks_somebody(text, scan, heads)
-    nounless = scan.fields and compiled("<nounless>").search(text)  # 2026年5月签订的有哪些
-    if (noun or nounless) and not scan.unread and not whole:
+    if compiled("<who_is_named>").search(text) and not _is_flagged(scan):  # "who is Ada Lovelace", not "who is insured"
+        return False
+    if _asks_by_owner(question, scan):
         return True
+    if compiled("<head_who>").search(text):
+        return not scan.unread and _asks_somebody(text, scan, heads)
     several = len([*scan.fields, *scan.choices]) > 1
     if several and not (whole or scan.unread) and compiled("<joint_noun>").search(text):  # 2026年上半年送修的一级文物
         return True
-    if (scan.per or scan.total) and not scan.unread:  # "how many tickets per team", "which suppliers are there"
-        return True
     return _names_documents(text, scan, heads)
+
+
+def _asks_by_owner(question: str, scan: Scan) -> bool:
+    """True where members, values or a number are asked for by a field that was read, and what was not is no stronger.
+
+    Few words may be unread, and no name; one of denial, a number, a time or a comparison may say the opposite.
+    """
+    owner = scan.per or scan.total or scan.choices or (scan.by and scan.limit) or any(one.values for one in scan.fields)
+    if not (owner and (asks_for_several(question) or asks_for_one(question))):
+        return False
+    unread = " ".join(scan.unread)
+    words = sum(max(1, sum(map(is_han, run)) / _HAN_WORD) for run in unread.split())
+    return words <= _MOST_UNREAD and not compiled(_STRONGER).search(plain(unread)) and unread[1:] == unread[1:].lower()
 
 
 def _names_documents(text: str, scan: Scan, heads: _Heads) -> bool:
     if not (_says_more(scan) or (compiled("<head_counted>").search(text) and scan.found.kinds and not scan.unread)):
         return False
-    exists = compiled("<head_exists>").search(text) is not None
-    of_value = any(wanted.values for wanted in scan.fields)  # "is there a grey seal still in care"
-    if exists and not scan.unread and (says_kind(scan) or of_value):  # "is there an open claim"
-        return True
-    some = scan.by or (scan.order and scan.limit)
-    asked = (scan.by and scan.limit and compiled("<amount_asked>").search(text)) or of_value
-    if some and not scan.unread and (says_kind(scan) or asked):  # "the most expensive film"
+    singular = compiled("<head_exists>").search(text) or scan.by or (scan.order and scan.limit)
+    if singular and says_kind(scan) and not scan.unread:  # "is there an open claim", "the most expensive film"
         return True
     if compiled("<head_done>").search(text):
         return not scan.unread and _does(text, scan)
@@ -102,19 +112,17 @@ def _names_documents(text: str, scan: Scan, heads: _Heads) -> bool:
 
 def _asks_somebody(text: str, scan: Scan, heads: _Heads) -> bool:
     """True where the people of documents, or documents that are people, are asked for by what was understood."""
-    conditions = scan.fields or scan.choices or scan.by
-    flags = {*listed("flag_yes"), *listed("flag_no")}
-    so = [value for wanted in scan.fields for value in wanted.values if plain(value) in flags]
-    if compiled("<who_is_named>").search(text) and not so:  # "who is Ada Lovelace", not "who is insured"
-        return False
     documents = [*scan.found.kinds, *map(leaf_of, scan.found.paths)]
-    if documents and all(map(is_people, documents)) and conditions:
-        return True
-    named = [wanted for wanted in scan.fields if wanted.values]
-    if scan.per and (named or documents or scan.found.after or scan.found.before or scan.order):
+    if documents and all(map(is_people, documents)) and (scan.fields or scan.choices or scan.by):
         return True
     asked_for = scan.per or scan.columns or compiled("<head_who_are>").search(text)
     return bool(asked_for) and (heads.anywhere(text) or heads.is_value(text))
+
+
+def _is_flagged(scan: Scan) -> bool:
+    """True where a field that says yes or no is one of the conditions."""
+    flags = {*listed("flag_yes"), *listed("flag_no")}
+    return any(plain(value) in flags for wanted in scan.fields for value in wanted.values)
 
 
 def _does(text: str, scan: Scan) -> bool:

@@ -97,6 +97,13 @@ def test_given_unread_words_when_nothing_is_listed_then_it_is_told_that_document
     assert [("grumpy" in each, said in each) for each in grown.warnings if "grumpy" in each] == [(True, True)]
 
 
+def test_given_words_unread_and_words_guessed_when_nothing_is_listed_then_none_of_them_tells_of_too_many() -> None:
+    told = [planner.told(name, [word], "?") for name, word in (("list_unread", "grumpy"), ("list_guessed", "loud"))]
+    reading = planner.Reading(unread=("grumpy",), guessed=("loud",))
+    (only,) = planner._of_none(reading, told, "?")
+    assert [word in only for word in ("None is listed", "grumpy", "loud", "may hold")] == [True, True, True, False]
+
+
 @pytest.mark.parametrize("question", ["list the", "notes from May 2025 to March 2025"])
 def test_given_a_question_that_is_not_understood_when_planned_then_it_is_to_be_searched(
     monkeypatch: pytest.MonkeyPatch, question: str

@@ -65,6 +65,11 @@ def is_list(question: str, values: Values = VALUES) -> bool:
         "周岚经手的货单有哪些呀",
         "Edda 的 parcels 给我一下",
         "2026年总共有几张货单",
+        "Which couriers have carried glorbed things?",
+        "Who are the couriers of wimples?",
+        "Is there anything glorbed that was lost?",
+        "哪些经手人签过夯叠？",
+        "周岚夯叠过哪些？",
     ],
 )
 def test_given_a_noun_that_the_corpus_has_and_what_is_said_of_it_when_read_then_it_is_a_list(question: str) -> None:
@@ -98,6 +103,11 @@ def test_given_a_noun_that_the_corpus_has_and_what_is_said_of_it_when_read_then_
         "冷藏包装货单",
         "怎么处理2026年的货单",
         " ".join(["fragile parcels"] * 20),
+        "Which couriers have met Zebulon Pike?",  # a name that no field has
+        "Which lost things weigh over 3?",  # a bound that was not read
+        "Which couriers have had wimples since the flood?",
+        "Which couriers of snarvel vimpish throoped quorbled wimples are there?",
+        "囫囵皴裂蘸甩夯叠的经手人有哪些？",
     ],
 )
 def test_given_another_question_when_read_then_it_is_searched_as_ever(question: str) -> None:

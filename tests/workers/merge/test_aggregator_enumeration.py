@@ -47,12 +47,12 @@ def test_given_a_chinese_question_then_the_list_is_told_in_chinese() -> None:
 @pytest.mark.parametrize(
     ("language", "said"),
     [
-        (ENGLISH, "Not understood, so no condition of the list: owned by Ada, open."),
-        (CHINESE, "未能理解、因此没有作为条件的词：owned by Ada、open。"),
+        (ENGLISH, "This list is not certain. Not understood, so no condition of it: owned by Ada, open."),
+        (CHINESE, "这份清单并不确定。未能理解、因此没有作为条件的词：owned by Ada、open。"),
     ],
 )
 def test_given_words_that_were_not_understood_then_the_answer_names_them(language: Language, said: str) -> None:
-    assert said in as_markdown(table(row(1), unread=("owned by Ada", "open")), 20, language)
+    assert as_markdown(table(row(1), unread=("owned by Ada", "open")), 20, language).startswith(said)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from workers.merge.aggregators.simple import enumeration, simple
 from workers.merge.citations import citation
 from workers.merge.findings import Aggregated
 from workers.merge.support import with_support
+from workers.merge.verdicts import with_verdicts
 
 HITS = [
     hit(
@@ -94,6 +95,21 @@ def test_given_a_list_then_each_row_has_the_sentence_of_its_document() -> None:
         (2, "Row 2 says so."),
     ]
     assert report.supported == report.sentences == 3
+
+
+def test_given_a_list_with_unread_words_then_no_count_is_a_claim_and_what_was_searched_stands_below() -> None:
+    rows = tuple(ListRow(doc_id=f"d{n}", title=f"T{n}", path=f"{n}.md", uri="", sentence=f"Row {n}.") for n in range(9))
+    table = ListTable(understood="notes", unread=("grumpy",), matched=9, scanned=9, planned=9, rows=rows)
+    asked = "When was the relay built?"
+    made = with_support(enumeration(found(asked, [], HITS, table=table), EnumerationAggregator()), HITS)
+    report, text = made.summary.support, made.summary.text
+    assert report is not None
+    assert text.startswith("This list is not certain. Not understood, so no condition of it: grumpy.")
+    assert {q.number for one in report.spans for q in one.quotes} <= {one.number for one in made.summary.citations}
+    assert with_verdicts(made.summary, HITS, asked, "2026-11-24").text == text
+    assert text.index("A search for the whole question") < text.index("built in 2019") < text.index("[1]")
+    assert report.spans[0].support is Support.NOTHING
+    assert report.spans[-1].quotes[0].number == made.summary.citations[0].number == 1
 
 
 def _summary(reply: str, **fields: object) -> tuple[Summary, tuple[str, ...]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shared.language import Language, answer_language, sentence_in
+from shared.language import Language, answer_language, reader_sentence, sentence_in
 from shared.models import Summary
 from shared.models.enumeration import ListRow, ListTable, ListTotal
 from shared.settings.sections import EnumerationAggregator, SimpleAggregator
@@ -25,13 +25,26 @@ def enumeration(found: Findings, options: EnumerationAggregator) -> Aggregated:
         plain = simple(found, SimpleAggregator())
         return plain.model_copy(update={"warnings": (*plain.warnings, _NO_TABLE)})
     text = as_markdown(found.table, options.rows, answer_language(found.question))
-    return Aggregated(summary=Summary(text=text, kind="extractive"), table=found.table)
+    summary = Summary(text=text, kind="extractive")
+    if found.table.unread:
+        summary = _with_searched(summary, found)
+    return Aggregated(summary=summary, table=found.table)
+
+
+def _with_searched(listed: Summary, found: Findings) -> Summary:
+    """A list that words of the question were left out of, with what the search for all of them found below it."""
+    nodes = {node_id: node for node_id, node in found.nodes.items() if node.shard is None}
+    searched = extract(found.question, found.pool, nodes)
+    if not searched.citations:
+        return listed
+    text = "\n\n".join((listed.text, reader_sentence("list_beside", found.question), searched.text))
+    return listed.model_copy(update={"text": text, "citations": searched.citations})
 
 
 def as_markdown(table: ListTable, limit: int, language: Language) -> str:
     """The count, what was understood and looked through, then at most `limit` rows as a Markdown table."""
     shown = table.rows[:limit]
-    parts = [*_total(table, language), _headline(table, language)]
+    parts = [*_unread(table, language), *_total(table, language), _headline(table, language)]
     if table.grouped_by:
         parts.append(_groups(table, language))
     if shown:
@@ -53,13 +66,16 @@ def _headline(table: ListTable, language: Language) -> str:
         *_part_of_all(table, language),
         sentence_in(language, _of_code("scanned", table), table.scanned, table.planned),
     ]
-    if table.unread:
-        unread = sentence_in(language, "comma").join(table.unread)
-        parts.append(sentence_in(language, "list_not_read", plain_line(unread)))
     parts += [sentence_in(language, "copies", table.copies)] if table.copies else []
     parts += [sentence_in(language, name) for name in ("partial", "changed") if getattr(table, name)]
     parts += [sentence_in(language, "unparsed", table.unparsed)] if table.unparsed else []
     return sentence_in(language, "space").join(parts)
+
+
+def _unread(table: ListTable, language: Language) -> list[str]:
+    """What was not understood: it stands before anything that would read as certain."""
+    unread = sentence_in(language, "comma").join(table.unread)
+    return [sentence_in(language, "list_not_read", plain_line(unread))] if table.unread else []
 
 
 def _total(table: ListTable, language: Language) -> list[str]:
