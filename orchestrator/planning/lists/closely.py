@@ -110,7 +110,8 @@ def _home(reading: Reading, filters: Filters, ask: Ask, values: Values) -> Filte
     """
     scan = reading.scan
     wanted = [one for one in scan.fields if one.values and not one.negated] if scan else []
-    asked = scan and (scan.per or scan.total or scan.by or scan.columns or scan.unread or reading.guessed)
+    timed = scan and (scan.found.after or scan.found.before or scan.dates)
+    asked = scan and (scan.per or scan.total or scan.by or scan.columns or scan.unread or reading.guessed or timed)
     if not asked or not wanted or not values.fields or filters.kinds or filters.paths:
         return None
     kinds = [filters.model_copy(update={"kinds": (kind,)}) for kind in values.kinds if kind != ContextType.RESOURCE]

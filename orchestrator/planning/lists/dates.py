@@ -177,8 +177,10 @@ def _bent(  # noqa: PLR0913 - a span, where it stands, and how it is read
     if ahead and not (verbs and ahead["word"] in done):
         word, start = ahead["word"], start - len(ahead[0])
     behind = _compiled(_BEHIND).match(text, end)
-    said = behind is not None and behind["word"] in done and ahead is None
-    if behind and not (said and verbs):
+    verb = behind is not None and behind["word"] in done
+    said = verb and ahead is None
+    until = any(dates.bends.get(word) == "until" for dates in date_words())
+    if behind and not (verb and (until or (said and verbs))):  # 8月到9月开始的: what is done, not since when
         word, end = behind["word"], behind.end()
     bend: Bend | None = next((dates.bends[word] for dates in date_words() if word in dates.bends), None)
     whole = whole_of(groups, today) if bend else None

@@ -43,6 +43,7 @@ _ANY_WHO = r"(?:<group_who>)\s+(?:(?:<group_done>)\s+)?(?P<verb>[a-z]{3,})(?![a-
 _OPEN_BEHIND = r"(?:<group_who_behind>)(?:<who_verb>)(?:<group_who_end>)?(?=[\s?。!]*$)"
 #: Before the documents of which a value has the most, what is done with them: 修的 in 哪位修复师修的文物最多.
 _DONE_HAN = rf"[{HAN}]{{1,3}}(?:<value_end!>)"
+_ANY_ONE = re.compile(r" an? ")
 #: Characters of the longest name before 有哪些.
 _LONGEST = 8
 #: A number and its unit, before what it is counted for.
@@ -280,9 +281,8 @@ class _GroupReader:
             ):  # "price per jar", "2 EUR per jar"
                 continue
             found = self._values_at(lead.end(), times=True)
-            bare = (
-                found and not self._text[found[1] :].strip(" ?.!") and self.documents_at(0, lead.start())
-            )  # "bugs by status"
+            ends = found and not self._text[found[1] :].strip(" ?.!") and not _ANY_ONE.match(self._text, lead.end())
+            bare = ends and self.documents_at(0, lead.start())  # "bugs by status"
             unsure = is_han(lead[0][-1]) or compiled("<group_by_counted>").fullmatch(lead[0])
             if found and (counting or not unsure or bare):
                 behind = compiled(r"\s*<group_end>").match(self._text, found[1])

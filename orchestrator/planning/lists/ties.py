@@ -116,7 +116,8 @@ class Surroundings:
             found = _WORD_BEHIND.match(self.text, place)
             if _ENDS.match(self.text, place) or (words and found and self.begins_word(found.start(1))):
                 tied = last in listed("tie_prepositions") or compiled("<tie_participle>").fullmatch(last)
-                if stative and words and not tied:  # "for the clinic are urgent"
+                other = found and self._values.at(self.text, found.start(1)) and last in listed("tie_prepositions")
+                if (stative and words and not tied) or other:  # "for the clinic are urgent", "at sea bound for Kiel"
                     return Tie(end, end)
                 return Tie(end, place, tuple(words), denied)
             if found is None or self.begins_word(found.start(1)):

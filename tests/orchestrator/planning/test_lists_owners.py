@@ -19,6 +19,7 @@ PLACES = (
     "which platform {} has {} the most {} bugs?", "bugs that are {} open or {} fixed {}",
     "{}手机端{}的{}缺陷有哪些", "孙浩{}处理{}的{}缺陷", "{}处理中{}的缺陷{}有多少", "平台{}不是手机端{}的缺陷",
     "哪个平台{}的缺陷{}最多", "由谁{}处理{}手机端{}的缺陷",
+    "{} open bugs {} by platform", "break the {} open bugs {} down by platform",
 )  # fmt: skip
 #: How often, how nearly, when, by whom else: what no filter can say, and words that mean nothing.
 UNKNOWN = {
