@@ -26,7 +26,7 @@ ReadChunks = Callable[[list[str]], Sequence[object]]
 #: Bytes of chunks, before compression, that a process keeps to pack and to read them without work.
 _MEMORY_BYTES = 16 * 1024 * 1024
 #: What a leaf takes in memory, in sizes of its blob, which is not compressed; its texts are those of `_read`.
-_TIMES_IN_MEMORY = 4
+_TIMES_IN_MEMORY = 10
 _REF = "ref"
 #: How a snippet ends that is cut, and its first characters, by which its place is looked for.
 _ELLIPSIS, _FIRST = "…", 16

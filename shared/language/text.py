@@ -11,7 +11,7 @@ import unicodedata
 from collections import Counter
 from functools import lru_cache
 
-from shared.language import alternatives, derived, derived_last, languages
+from shared.language import alternatives, derived, derived_last, derived_of_passages, languages
 
 #: Han, kana, Hangul and their extensions, for use inside a regular expression's character class.
 CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\U00020000-\U0003ffff"
@@ -51,6 +51,8 @@ _ISO = re.compile(rf"(?<!\d)(\d{{4}})[-/{CJK}] ?(\d{{1,2}})(?:[-/{CJK}] ?(\d{{1,
 _MIN_MONTH = 3
 _NAMED_MONTH = re.compile(r"(?:(\d{1,2}) )?([a-z]{3,9})\.? (?:(\d{1,2}),? )?(\d{4})\b")
 _MONTHS = 12
+#: Characters of a title, by which many are found again: what is longer is kept by its bytes.
+_TITLE = 80
 _WIDE = {0xFF0C: ",", 0xFF1F: "? ", 0xFF01: "! ", 0xFF1B: "; ", 0xFF1A: ": ", 0xFF08: "(", 0xFF09: ")", 0x3000: " "}
 
 
@@ -165,9 +167,18 @@ def terms(text: str) -> list[str]:
     return [term for term in found if term]
 
 
-@derived_last(4096)
 def term_set(text: str) -> frozenset[str]:
     """The content terms of a text, each once. Kept for a while: the chunks of a corpus are found again and again."""
+    return _of_title(text) if len(text) <= _TITLE else _of_passage(text)
+
+
+@derived_last(2048)
+def _of_title(text: str) -> frozenset[str]:
+    return frozenset(terms(text))
+
+
+@derived_of_passages
+def _of_passage(text: str) -> frozenset[str]:
     return frozenset(terms(text))
 
 
