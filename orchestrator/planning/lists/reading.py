@@ -72,6 +72,7 @@ _LATIN_BEHIND = rf"\s*(?:$|[?.!]|{GAP}|(?!do |does |did )<head_behind>)"
 _HAN_HEAD = rf"(?:^|{GAP}|<value_end!>|<counted>|<head_asked>)\s*$"
 _HAN_BEHIND = r"\s*(?:$|[?？!。]|<tail>|<head_tail>|<head_asked>)"
 _LONGEST_NOUN = 4
+_MOST_HAN = "<top_most_behind>|<top_least_behind>"
 _MOST_EXCLUSIVE = 4
 _NEVER = "The spans of time in the question have no day in common."
 
@@ -124,7 +125,7 @@ def read_question(  # noqa: PLR0913 - a question, what it is read with, and what
     if named.only_tags and not named.tags:
         named.left.append(named.only_tags)
         named.only_tags = ""
-    noun = "" if code else _asked_noun(sentence, content, named, nouns)
+    noun = "" if code else _asked_noun(sentence, content, named, nouns, known)
     content.unread = [] if noun else content.unread
     unread = unique([*named.left, *named_runs(content.unread, sentence, question)])
     _take_said_kinds(named, stored)
@@ -185,7 +186,9 @@ def _respelt(question: str, unread: Sequence[str], kinds: Names) -> tuple[str, t
     return (corrected, meant) if meant and corrected != question else None
 
 
-def _asked_noun(sentence: Sentence, content: ContentReader, named: NamedValues, nouns: Nouns) -> str:
+def _asked_noun(
+    sentence: Sentence, content: ContentReader, named: NamedValues, nouns: Nouns, known: KnownFields
+) -> str:
     """What is asked for by a noun that the corpus has not, where fields say which documents those are; else empty."""
     fields = named.fields or named.by or named.choices
     if named.left or not fields or named.kinds or named.paths or content.names_documents or len(content.unread) != 1:
@@ -198,6 +201,9 @@ def _asked_noun(sentence: Sentence, content: ContentReader, named: NamedValues, 
         return ""
     head, behind = sentence.text[: run.start], sentence.text[run.end :]
     if is_han(run.spelt()[0]):
+        values = (value.end - place for place in words if (value := known.anywhere.at(run.spelt()[0], place)))
+        if max(values, default=0) > 1 or compiled(_MOST_HAN).search(run.spelt()[0]):  # 哪些茶山产肉桂, 谁做的最多
+            return ""
         found = compiled(_HAN_HEAD).search(head) and compiled(_HAN_BEHIND).match(behind)
         return run.spelt()[0] if found and len(run.spelt()[0]) <= _LONGEST_NOUN else ""
     found = compiled(_LATIN_HEAD).fullmatch(head.strip()) and compiled(_LATIN_BEHIND).match(behind)

@@ -148,3 +148,13 @@ def test_given_a_possible_list_when_routed_then_the_route_says_what_is_left_to_d
 def test_given_what_can_be_no_list_when_routed_then_the_corpus_is_not_asked(request_: JobRequest, mode: bool) -> None:
     settings = load_settings(routing={"adaptive": mode})
     assert not possible_list(route_request(request_, settings, None, 5)[0])
+
+
+@pytest.mark.parametrize(("question", "unread"), [("哪些经手人夯在途？", "夯在途"), ("周岚夯的最多的有哪些？", "最多")])
+def test_given_a_value_or_an_order_in_what_no_rule_reads_when_read_then_it_is_no_noun_but_unread(
+    question: str, unread: str
+) -> None:
+    values = VALUES.model_copy(update={"fields": {**VALUES.fields, "进度": {"在途": 3}}})
+    reading = read_question(question, Filters(), values, date(2026, 11, 22))
+    assert not reading.noun
+    assert any(unread in each for each in (*reading.unread, *reading.guessed))
