@@ -86,7 +86,8 @@ def _asks_by_owner(question: str, scan: Scan) -> bool:
     Few words may be unread, and no name; one of denial, a number, a time or a comparison may say the opposite.
     """
     owner = scan.per or scan.total or scan.choices or (scan.by and scan.limit) or any(one.values for one in scan.fields)
-    if not (owner and (asks_for_several(question) or asks_for_one(question))):
+    whole = scan.per and not scan.unread  # "where were they found": the field is what is asked for
+    if not (owner and (whole or asks_for_several(question) or asks_for_one(question))):
         return False
     unread = " ".join(scan.unread)
     words = sum(max(1, sum(map(is_han, run)) / _HAN_WORD) for run in unread.split())
