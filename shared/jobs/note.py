@@ -25,7 +25,7 @@ class Note:
 
     def wire(self, known: Container[str] = ()) -> str:
         """As `parts/note.lua` reads it, without `known` warnings; empty where there is nothing to tell."""
-        spent = {name: value for name, value in self.cost or () if value}
+        spent = {name: value for name, value in (self.cost or Cost()) if value}
         warnings = [warning for warning in dict.fromkeys(self.warnings) if warning not in known]
         reasons = sorted(set(self.reasons))
         if not (spent or warnings or reasons or self.attempt):

@@ -20,7 +20,6 @@ _ADDRESS = ("exchange", "routing_key")
 #: How half of a surrogate pair begins, which may be written in JSON and not sent to Redis.
 _HALF_PAIR = re.compile(rb"\\u[dD][89a-fA-F]")
 _IDS, _IDS_IN_HEADERS = ("correlation_id", "reply_to"), ("root_id", "parent_id", "group")
-_TASKS = frozenset(TaskName)
 #: Types of the arguments of each task; one mapping where it is not here.
 _ARGUMENTS: dict[str, list[type]] = {TaskName.SEARCH_INFO: []}
 #: What there is to a task that follows.
@@ -118,7 +117,7 @@ def _body_fault(name: str, content: object) -> str:
     if not isinstance(content, list) or [type(part) for part in content] != [list, dict, dict]:
         return "with a body that is not arguments, named arguments and options"
     args, named, options = content
-    if name in _TASKS and (named or [type(arg) for arg in args] != _ARGUMENTS.get(name, [dict])):
+    if name in set(TaskName) and (named or [type(arg) for arg in args] != _ARGUMENTS.get(name, [dict])):
         return "with other arguments than its task has"
     return _options_fault(options)
 
