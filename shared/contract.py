@@ -60,12 +60,7 @@ def without_lane(name: str) -> str:
 
 def queue_keys(queue: Queue) -> list[str]:
     """The lists in Redis that hold a queue, as kombu names them: one for each priority step."""
-    return [queue_key(queue.value, step) for step in PRIORITY_STEPS]
-
-
-def queue_key(queue: str, step: int) -> str:
-    """That of one step."""
-    return queue if step == 0 else f"{queue}\x06\x16{step}"
+    return [queue.value if step == 0 else f"{queue.value}\x06\x16{step}" for step in PRIORITY_STEPS]
 
 
 class TaskName(StrEnum):

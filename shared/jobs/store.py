@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from enum import IntEnum
 from typing import Any, TypeVar
 
 from redis import Redis
@@ -45,12 +44,6 @@ _NOTHING = Note()
 _CHUNK_LOST = -3
 #: The root rerank is sent again as part of the merge.
 _ENDS_WAIT_OF = {TaskName.MERGE_TREE.value: TaskName.RERANK_ROOT.value}
-
-
-class Handed(IntEnum):
-    """Whether candidates were taken, and the message of the task that goes on with them was sent with them."""
-
-    REFUSED, TAKEN, SENT = range(3)
 
 
 class JobStore:
@@ -189,12 +182,11 @@ class JobStore:
         args = node.id, as_json(node), *node.depends_on
         return bool(self._change("bind", job_id, "job nodes leaves events work", *args))
 
-    def put_candidates(
-        self, job_id: str, node_id: str, found: SearchResult, note: Note = _NOTHING, then: tuple[str, str] = ("", "")
-    ) -> Handed:
-        """Hand candidates to the rerank task. `then`: a list of the broker, and the message for it that starts that."""
-        keys = "job leaves candidates events work chunks"
-        return Handed(self._leave("put_candidates", job_id, keys, note, found, node_id, *then))
+    def put_candidates(self, job_id: str, node_id: str, found: SearchResult, note: Note = _NOTHING) -> bool:
+        """Hand candidates to the rerank task."""
+        return bool(
+            self._leave("put_candidates", job_id, "job leaves candidates events work chunks", note, found, node_id)
+        )
 
     def record_leaf(self, job_id: str, result: LeafResult, note: Note = _NOTHING) -> int:
         """Record a leaf once. Returns the nodes still open; negative when it did not count."""

@@ -36,7 +36,7 @@ from redis.exceptions import RedisError
 from shared.connections.addresses import Address, health_check_s
 from shared.connections.connect import LOST, connect, refuse_cluster
 from shared.connections.heartbeat import Heartbeat, set_node_name, under_way
-from shared.contract import Queue, TaskName, lane_of, lane_queue, queue_key, without_lane
+from shared.contract import Queue, TaskName, lane_of, lane_queue, without_lane
 from shared.errors import NotRunningError
 from shared.jobs.scripts import Scripts
 from shared.jobs.totals import add_runs
@@ -95,13 +95,6 @@ _PASSED = frozenset({"queue", "priority", "chain", "chord", "headers", "task_id"
 _NOT_SENT = frozenset({"ignore_result", "reply_to", "task_type", "producer", "result_cls", "serializer"})
 
 
-def _passed(name: str, kwargs: Any, options: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What is given of options, of a task of a job; None where it is for Celery to send."""
-    given = {key: value for key, value in options.items() if value is not None}
-    own = name in _TASKS and not kwargs and given.keys() <= _PASSED | _NOT_SENT and "queue" in given
-    return given if own else None
-
-
 def _own_message(name: str, args: Sequence[Any], options: Mapping[str, Any]) -> dict[str, Any]:
     """A message as Celery 5.7 and kombu's Redis transport write it (protocol 2), of options in `_PASSED`.
 
@@ -127,23 +120,6 @@ def _own_message(name: str, args: Sequence[Any], options: Mapping[str, Any]) -> 
             "priority": options.get("priority") or 0, "delivery_tag": uuid(),
         },
     }  # fmt: skip
-
-
-def next_message(task: Any) -> tuple[str, str]:
-    """What follows a task in its chain, for a script of the job store to send: the queue's list, and the message.
-
-    Empty where nothing follows, or Celery is to send it: the broker is not the Redis of the job store.
-    """
-    request = task.request
-    if not request.chain or settings_of(task.app).broker.url.get_secret_value():
-        return "", ""
-    *rest, after = request.chain
-    own = {"chain": rest, "root_id": request.root_id or request.id, "parent_id": request.id}
-    given = _passed(after["task"], after["kwargs"], {**after["options"], **own})
-    if given is None:
-        return "", ""
-    message = _own_message(after["task"], after["args"], given)
-    return queue_key(given["queue"], message["properties"]["priority"]), json.dumps(message)
 
 
 class App(Celery):
@@ -177,8 +153,8 @@ class App(Celery):
 
         Celery then sends it by its own rules of trying again.
         """
-        given = _passed(name, kwargs, options)
-        if given is None:
+        given = {key: value for key, value in options.items() if value is not None}
+        if name not in _TASKS or kwargs or not given.keys() <= _PASSED | _NOT_SENT or "queue" not in given:
             return None
         parent: Any = self.current_worker_task
         if parent is not None:

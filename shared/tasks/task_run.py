@@ -25,7 +25,7 @@ from shared.jobs.budget import Ledger
 from shared.jobs.fields import damage, damage_named
 from shared.jobs.ingests import ItemDone, NextItems
 from shared.jobs.note import Note
-from shared.jobs.store import Handed, read_node
+from shared.jobs.store import read_node
 from shared.jobs.work import StartedWork
 from shared.models import Answer, Cost, JobRequest, Lane, LeafResult, LeafStatus, MergedPool, Node, SearchResult
 from shared.models.degraded import OnOutage
@@ -37,7 +37,7 @@ from shared.providers.lanes import in_lane
 from shared.providers.metering import Tally, metered, tallied
 from shared.settings import Settings
 from shared.settings.changed import changed
-from shared.tasks.app import next_message, settings_of
+from shared.tasks.app import settings_of
 from shared.tasks.result_backend import LAST
 from shared.tasks.run_context import in_task, tell
 from shared.tasks.signatures import AnyTask, Dispatcher, delivery, merge_signature, skip_rest
@@ -99,12 +99,9 @@ class TaskRun:
             self.open_after.append(self.jobs.record_leaf(self.job.id, result, note))
 
     def put_candidates(self, found: SearchResult, cost: Cost | None = None, warnings: Iterable[str] = ()) -> bool:
-        """Hand candidates to the rerank task, and its message where it is next in the chain: a search's last change."""
+        """Hand candidates to the rerank task: the last change of a search."""
         with self._leaving(cost, warnings) as note:
-            handed = self.jobs.put_candidates(self.job.id, self.node_id, found, note, next_message(self.task))
-        if handed is Handed.SENT:
-            skip_rest(self.task)
-        return handed is not Handed.REFUSED
+            return self.jobs.put_candidates(self.job.id, self.node_id, found, note)
 
     def put_pool(self, pool: MergedPool) -> None:
         """Keep the merged pool for the root rerank: the last change of a merge."""
@@ -355,7 +352,8 @@ class TaskRegistry:
         """
         skip_rest(task)
         log.warning("%s: message refused: %s", task.name, error)
-        if isinstance(job_id := raw.get("job_id"), str):
+        job_id = raw.get("job_id")
+        if isinstance(job_id, str):
             self.jobs.next_check({job_id: self.jobs.clock.now() + 5.0})  # then it counts as in no queue any more
             if not error.other_release:
                 self.jobs.annotate(job_id, warnings=[f"A worker refused a message: {error}"])

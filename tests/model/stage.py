@@ -79,7 +79,7 @@ class Stage:
     def _changes(self) -> Iterator[tuple[Any, str, Any]]:
         from orchestrator.reaper import reaper, views
         from shared.jobs import work
-        from shared.tasks import task_run, work_tracker
+        from shared.tasks import work_tracker
 
         for kind in (Signature, celery.canvas._chain, celery.canvas._chord):
             yield kind, "apply_async", lambda signature, *_, **options: self.world.send(_whole(signature, options))
@@ -87,8 +87,6 @@ class Stage:
             yield module, "worker_id", self._later("worker_id")
         for module in (views, work_tracker):
             yield module, "alive_workers", lambda _, ids, **__: self.world.living(ids)
-        # As with a broker elsewhere, which gets the message behind the change: more may happen than where both are one.
-        yield task_run, "next_message", lambda _: ("", "")
         yield reaper, "queue_lengths", lambda *_, **__: self.world.broker.lengths()
         yield work_tracker, "time", SimpleNamespace(monotonic=lambda: self.world.true, sleep=self._later("sleep"))
         yield work_tracker, "Thread", lambda target, **_: self.world.thread(target)

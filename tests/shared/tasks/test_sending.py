@@ -8,17 +8,15 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
-from types import SimpleNamespace
 
 import pytest
 import redis
-from celery.canvas import Signature
 from kombu import Producer, pools
 
 from shared.contract import Queue, TaskMessage, TaskName, queue_keys
 from shared.models import Facet, Node
 from shared.settings import Settings
-from shared.tasks.app import App, make_app, next_message
+from shared.tasks.app import App, make_app
 from shared.tasks.redis_transport import Channel
 from shared.tasks.result_backend import LAST
 from shared.tasks.signatures import job_chord, merge_signature, send_chord, task_signature
@@ -86,21 +84,6 @@ def test_a_message_of_a_job_is_what_celery_itself_would_send(
     assert json.loads(base64.b64decode(ours.pop("body"))) == json.loads(base64.b64decode(theirs.pop("body")))
     for message in (ours, theirs):
         del message["properties"]["delivery_tag"], message["properties"]["reply_to"]
-    assert ours == theirs
-
-
-def test_what_a_script_sends_of_a_chain_is_what_celery_would_send(app: App, client: redis.Redis) -> None:
-    app.task(name=TaskName.RERANK_LEAF.value, shared=False)(dict)
-    after = task_signature(app, TaskName.RERANK_LEAF, TaskMessage(job_id=JOB, node_id="0.1"), 5)
-    after.set(chord=merge_signature(app, JOB, 5))
-    request = SimpleNamespace(id="1", root_id=None, chain=[json.loads(json.dumps(after))])
-    key, message = next_message(SimpleNamespace(app=app, request=request))
-    Signature.from_dict(request.chain[0], app=app).apply_async(chain=[], root_id="1", parent_id="1")
-    assert key == queue_keys(Queue.RERANK)[4]
-    theirs, ours = json.loads(client.lrange(key, 0, -1)[0]), json.loads(message)
-    for one in (ours, theirs):
-        for part, name in (("headers", "id"), ("properties", "correlation_id"), ("properties", "delivery_tag")):
-            assert one[part].pop(name)
     assert ours == theirs
 
 
