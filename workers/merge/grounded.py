@@ -113,7 +113,7 @@ def _marked(body: str, held: HeldSentence) -> HeldSentence:
 
 def held_sentence(body: str, passages: Sequence[str], opinions: Opinions = MappingProxyType({})) -> HeldSentence:
     """What stays of one sentence whose `[n]` stand for `passages`."""
-    claim, cited = bare(body), cited_in(body)
+    claim, cited = bare(body), [number for number in cited_in(body) if number <= len(passages)]
     own = [passages[number - 1] for number in cited]
     if not cited and claim_pattern("absences").search(fold(claim)):
         return HeldSentence(body, "no claim")
@@ -153,7 +153,7 @@ def _opinions(bodies: Sequence[str], passages: Sequence[str], verify: Verify | N
         return {}
     asked: dict[tuple[str, str], None] = {}
     for body in bodies:
-        claim, own = bare(body), [passages[number - 1] for number in cited_in(body)]
+        claim, own = bare(body), [passages[number - 1] for number in cited_in(body) if number <= len(passages)]
         if not own:
             continue
         if not all(_other_script(claim, passage) for passage in own):
@@ -174,8 +174,8 @@ def _judged(claim: str, own: Sequence[str]) -> ClaimVerdict:
 
 
 def cited_in(body: str) -> list[int]:
-    """The numbers of the sources that a sentence cites, in order."""
-    return list(dict.fromkeys(int(number) for number in _MARK.findall(body)))
+    """The numbers of the sources that a sentence cites, in order; `FLASH_TABLE[2]` in code cites none."""
+    return list(dict.fromkeys(int(number) for number in _MARK.findall(_CODE_SPAN.sub("", body))))
 
 
 def _citing(claim: str, numbers: Sequence[int]) -> str:

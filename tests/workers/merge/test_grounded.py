@@ -6,7 +6,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from shared.models import MergedHit
-from workers.merge.grounded import grounded
+from workers.merge.grounded import cited_in, grounded, held_sentence
 
 _TEXTS = (
     "The Beacon relay was designed by Ada Byrne in 2019. It stores up to 5 million events for 30 days.",
@@ -109,3 +109,14 @@ def test_given_any_text_then_spans_are_slices_in_order_and_counts_add_up(text: s
     places = [(one.start, one.end) for one in report.spans]
     assert places == sorted(places)
     assert all(found.text[start:end].strip() for start, end in places)
+
+
+@pytest.mark.parametrize(
+    ("body", "numbers"),
+    [("`lampctl --status` prints `FLASH_TABLE[2]`. [1]", [1]), ("It says so [7]. [1]", [7, 1])],
+)
+def test_given_a_number_in_brackets_that_is_no_source_when_held_then_nothing_fails(
+    body: str, numbers: list[int]
+) -> None:
+    assert cited_in(body) == numbers
+    assert held_sentence(body, ["`lampctl --status` prints the state of `FLASH_TABLE[2]`."]) is not None
